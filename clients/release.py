@@ -1,0 +1,79 @@
+"""The one door: every answer passes here on its way out, and is checked from what it says alone.
+
+The handlers should never offer anything that fails here. The door does not trust them: a mistake in the binning, or
+in a handler that somebody adds, must not become a release. Its checks share no code with what made the answer.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from flwr.app import RecordDict
+
+from fed_mwu.errors import NotPrivate
+from fed_mwu.exchange import WITHHELD, Description, Question, StatisticAnswer, TableAnswer, TableQuestion
+from fed_mwu.joining import check_joined
+from fed_mwu.messages import encode_description, encode_statistic_answer, encode_table_answer
+from fed_mwu.table import Table, are_private
+
+__all__ = ["release_description", "release_statistics", "release_tables"]
+
+
+def release_description(answer: Description, question: Question) -> RecordDict:
+    """Let sizes out: each is 0 or at least k, and so is each count of missing values, unless it is withheld.
+
+    Raises
+    ------
+    NotPrivate
+    """
+    for counts in answer.counts.values():
+        _check_numbers(counts.sizes, question.k)
+        _check_missing(counts.missing, question.k)
+    return encode_description(answer, question)
+
+
+def release_statistics(answer: StatisticAnswer, question: Question) -> RecordDict:
+    """Let rank statistics out: both groups hold at least k values.
+
+    Raises
+    ------
+    NotPrivate
+    """
+    for variable, found in answer.statistics.items():
+        if min(found.n, found.m) < question.k:
+            raise NotPrivate("a statistic of fewer than k values was kept back")
+        _check_missing(answer.missing[variable], question.k)
+    return encode_statistic_answer(answer, question)
+
+
+def release_tables(answer: TableAnswer, contributions: Mapping[str, Table], asked: TableQuestion) -> RecordDict:
+    """Let tables out: the center's own counts are private, and the table holds them and the old counts, nothing else.
+
+    Parameters
+    ----------
+    answer : TableAnswer
+    contributions : mapping of str to Table
+        The center's own counts over united bins, for each table.
+    asked : TableQuestion
+
+    Raises
+    ------
+    NotPrivate
+    """
+    k = asked.question.k
+    for variable, table in answer.tables.items():
+        own = contributions[variable]
+        _check_numbers(own.counts.ravel().tolist(), k)
+        before = asked.tables.get(variable)
+        if before is not None:
+            check_joined(before, table, own.sizes.tolist())
+        if (before is None or before.is_private(k)) and not table.is_private(k):
+            raise NotPrivate("a table with a count between 0 and k was kept back")
+    return encode_table_answer(answer, asked.question)
+
+
+def _check_numbers(numbers: Iterable[float], k: int) -> None:
+    if not are_private(list(numbers), k).all():
+        raise NotPrivate("a count between 0 and k was kept back")
+
+
+def _check_missing(missing: Iterable[int], k: int) -> None:
+    _check_numbers((n for n in missing if n != WITHHELD), k)

@@ -1,0 +1,126 @@
+"""What a whole run gives an analyst: the tests, what each center did, and what it cost.
+
+No size below k, and no count of missing values below k, is ever in here: a center that declines tells which group is
+too small, and neither its size nor that of the other group.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fed_mwu.exchange import Question
+from fed_mwu.ranks import Alternative, CenterStatistic
+from fed_mwu.report import as_html, as_text
+from fed_mwu.results import RankTestResult
+from fed_mwu.table import Table
+
+__all__ = ["CenterOutcome", "FederatedResult", "Participation", "Status", "TableResult"]
+
+Status = Literal["took part", "declined", "excluded", "failed", "timed out", "not asked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Participation:
+    """What a center did for one variable.
+
+    Parameters
+    ----------
+    status : {"took part", "declined", "excluded", "failed", "timed out", "not asked"}
+        "excluded": the server did not accept what the center sent.
+    reason : str
+        Why, unless it took part.
+    sizes : tuple of int, or None
+        Values of each group, if the center took part.
+    missing : tuple of int, or None
+        Missing values of each group; -1 where there are some, but fewer than k.
+    statistic : CenterStatistic, or None
+        The center's own rank statistic, if it was asked for.
+    """
+
+    status: Status
+    reason: str = ""
+    sizes: tuple[int, ...] | None = None
+    missing: tuple[int, ...] | None = None
+    statistic: CenterStatistic | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CenterOutcome:
+    """What a center did, by variable."""
+
+    name: str
+    variables: Mapping[str, Participation]
+
+    def took_part(self, variable: str) -> bool:
+        """Tell whether the center is in the result of a variable."""
+        return self.variables[variable].status == "took part"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FederatedResult:
+    """Result of a federated analysis.
+
+    Parameters
+    ----------
+    analysis : str
+        Name of the analysis: "table", "sum", "weighted" or "fisher".
+    question : Question
+        What the centers were asked.
+    alternative : {"two-sided", "greater", "less"}
+    tests : mapping of str to RankTestResult
+        By variable.
+    failures : mapping of str to str
+        Variables without a result, and why.
+    centers : tuple of CenterOutcome
+    rounds : int
+        Rounds of messages.
+    bytes : int
+        Size of all messages in both directions.
+    """
+
+    analysis: str
+    question: Question
+    alternative: Alternative
+    tests: Mapping[str, RankTestResult]
+    failures: Mapping[str, str]
+    centers: tuple[CenterOutcome, ...]
+    rounds: int
+    bytes: int
+
+    @property
+    def test(self) -> RankTestResult:
+        """The test of the only variable.
+
+        Raises
+        ------
+        ValueError
+            If there are several variables, or there is no result.
+        """
+        if len(self.question.variables) != 1:
+            raise ValueError(f"there are {len(self.question.variables)} variables: use .tests[name]")
+        if not self.tests:
+            raise ValueError(f"there is no result: {self.failures[self.question.variables[0]]}")
+        return self.tests[self.question.variables[0]]
+
+    def summary(self) -> str:
+        """Return the centers and the tests as text."""
+        return as_text([self])
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return as_html([self])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableResult(FederatedResult):
+    """Result of a sequential table.
+
+    Parameters
+    ----------
+    tables : mapping of str to Table
+        By variable.
+    """
+
+    tables: Mapping[str, Table] = field(repr=False)

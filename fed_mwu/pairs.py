@@ -1,0 +1,158 @@
+"""Count pairs and ties of two samples, exactly and at the speed of one sort.
+
+Sorting two samples together tells everything about their pairs once each value remembers which sample it came from.
+Here that memory is the lowest bit of the number itself: a float64 has one to spare, because scaled below 1 its
+exponent does not need the highest bit. One in-place sort of 2 million numbers then takes less time than sorting the
+samples apart and searching one in the other. Values that this cannot carry (infinite ones, or a range of more than
+10^300) take the slow way.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["PairCounts", "count_pairs"]
+
+Values = NDArray[np.float64] | NDArray[np.int64]
+
+_BLOCK = 16384  # numbers; what is worked on at a time stays in the cache
+_ONES_AND_RAMP = np.stack((np.ones(_BLOCK), np.arange(_BLOCK, dtype=np.float64)))
+_SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True, slots=True)
+class PairCounts:
+    """What the rank tests need to know of two samples, in exact integers of any size.
+
+    Parameters
+    ----------
+    u : int
+        Pairs with y above x minus pairs with y below x.
+    cubes : int
+        Sum of ``t^3`` over the distinct values, ``t`` observations each.
+    """
+
+    u: int
+    cubes: int
+
+
+def count_pairs(x: Values, y: Values) -> PairCounts:
+    """Compare each value of `y` with each of `x`.
+
+    Parameters
+    ----------
+    x, y : ndarray of float64 or int64, not empty
+        Without NaN; they are not changed.
+
+    Returns
+    -------
+    PairCounts
+    """
+    if x.dtype == np.float64 and y.dtype == np.float64:
+        largest = max(float(x.max()), -float(x.min()), float(y.max()), -float(y.min()))
+        if np.isfinite(largest):
+            # Below 1 already: no scaling, which keeps the smallest numbers exact.
+            scale = 2.0 ** -int(np.frexp(largest)[1]) if largest >= 1.0 else 1.0
+            keys = _sorted_keys(x, y, scale)
+            if scale == 1.0 or _exact(keys, x, y):
+                return _count_sorted(keys, x.size, y.size)
+    return _count_searching(x, y)
+
+
+def _sorted_keys(x: NDArray[np.float64], y: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """Return all values in ascending order, as floats whose lowest bit is 1 for those of `y`."""
+    keys = np.empty(x.size + y.size)
+    _mark(x, 0, keys[: x.size], scale)
+    _mark(y, 1, keys[x.size :], scale)
+    keys.sort()
+    return keys
+
+
+def _mark(values: NDArray[np.float64], mark: int, keys: NDArray[np.float64], scale: float) -> None:
+    """Write ``values * scale`` into `keys`, sign kept, the other bits moved up by one, and `mark` in the lowest bit."""
+    scratch = np.empty(min(_BLOCK, values.size))
+    for start in range(0, values.size, _BLOCK):
+        key = keys[start : start + _BLOCK]
+        scaled = scratch[: key.size]
+        np.multiply(values[start : start + _BLOCK], scale, out=scaled)
+        np.add(scaled, 0.0, out=scaled)  # -0.0 is 0.0
+        bits = key.view(np.int64)
+        np.left_shift(scaled.view(np.int64), 1, out=bits)
+        np.bitwise_or(bits, mark, out=bits)
+        np.copysign(key, scaled, out=key)
+
+
+def _exact(keys: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64]) -> bool:
+    """Tell whether scaling has rounded no value: none is below the normal numbers, and zeros were zeros before."""
+    lowest = np.array([_SMALLEST_NORMAL]).view(np.int64) << 1
+    edge = float(lowest.view(np.float64)[0])
+    zeros = np.searchsorted(keys, 5e-324, side="right") - np.searchsorted(keys, 0.0)
+    tiny = np.searchsorted(keys, edge) - np.searchsorted(keys, -edge, side="right") - zeros
+    return not tiny and (not zeros or int(zeros) == x.size + y.size - np.count_nonzero(x) - np.count_nonzero(y))
+
+
+def _count_sorted(keys: NDArray[np.float64], n: int, m: int) -> PairCounts:
+    bits = keys.view(np.int64)
+    before, tied = _scan(bits)
+    before -= m * (m - 1) // 2  # of the positions of y's values, those of y itself
+    if not tied:
+        return PairCounts(u=2 * before - n * m, cubes=n + m)
+    starts = np.flatnonzero(np.concatenate(([True], (bits[1:] ^ bits[:-1]).view(np.uint64) > 1)))
+    of_y = np.add.reduceat(bits & 1, starts)
+    lengths = np.diff(starts, append=bits.size)
+    pairs = of_y * (lengths - of_y)
+    # `before` took a tie for x below y where x comes first: among numbers that are not negative.
+    negative = int(np.searchsorted(starts, np.searchsorted(keys, 0.0)))
+    u = 2 * before - n * m - _sum(pairs[negative:]) + _sum(pairs[:negative])
+    return PairCounts(u=u, cubes=_sum_of_cubes(lengths))
+
+
+def _scan(bits: NDArray[np.int64]) -> tuple[int, bool]:
+    """Return the sum of the positions of all values of y, and whether any two neighbours are tied."""
+    positions = 0
+    tied = False
+    scratch = np.empty(min(_BLOCK, bits.size), dtype=np.int64)
+    of_y = np.empty(scratch.size)
+    for start in range(0, bits.size, _BLOCK):
+        block = bits[start : start + _BLOCK + 1]
+        if not tied and block.size > 1:
+            change = scratch[: block.size - 1]
+            np.bitwise_xor(block[1:], block[:-1], out=change)
+            tied = bool(change.view(np.uint64).min() < 2)
+        block = block[:_BLOCK]
+        marks = of_y[: block.size]
+        marks[:] = np.bitwise_and(block, 1, out=scratch[: block.size])
+        # Within a block the sums are far below 2**53 and exact; the total is a Python integer.
+        how_many, sum_within = (_ONES_AND_RAMP[:, : block.size] @ marks).tolist()
+        positions += start * int(how_many) + int(sum_within)
+    return positions, tied
+
+
+def _count_searching(x: Values, y: Values) -> PairCounts:
+    """Do the same by searching, for whatever the keys cannot carry."""
+    if x.dtype != y.dtype:
+        x, y = x.astype(np.float64), y.astype(np.float64)
+    ordered: NDArray[Any] = np.sort(x)
+    below = _sum(np.searchsorted(ordered, y, side="left"))
+    not_above = _sum(np.searchsorted(ordered, y, side="right"))
+    _, lengths = np.unique(np.concatenate((x, y)), return_counts=True)
+    return PairCounts(u=below + not_above - x.size * y.size, cubes=_sum_of_cubes(lengths))
+
+
+def _sum(numbers: NDArray[np.int64] | NDArray[np.intp]) -> int:
+    """Sum without overflow: high and low halves apart."""
+    return (int((numbers >> 32).sum()) << 32) + int((numbers & 0xFFFFFFFF).sum())
+
+
+def _sum_of_cubes(lengths: NDArray[np.int64] | NDArray[np.intp]) -> int:
+    """Sum of cubes in Python integers, which do not overflow; few lengths differ from each other."""
+    longest = int(lengths.max())
+    if longest <= lengths.size:  # counting is faster than sorting, and takes no more room than the lengths do
+        how_many = np.bincount(lengths)
+        different = np.flatnonzero(how_many)
+        how_many = how_many[different]
+    else:
+        different, how_many = np.unique(lengths, return_counts=True)
+    return sum(t**3 * c for t, c in zip(different.tolist(), how_many.tolist(), strict=True))

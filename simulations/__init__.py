@@ -1,0 +1,5 @@
+"""Whole federations on one machine."""
+
+from .local import Federation
+
+__all__ = ["Federation"]
