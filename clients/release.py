@@ -10,9 +10,9 @@ from flwr.app import RecordDict
 
 from fed_mwu.errors import NotPrivate
 from fed_mwu.exchange import WITHHELD, Description, Question, StatisticAnswer, TableAnswer, TableQuestion
-from fed_mwu.joining import check_joined
 from fed_mwu.messages import encode_description, encode_statistic_answer, encode_table_answer
 from fed_mwu.table import Table, are_private
+from fed_mwu.transit import check_joined
 
 __all__ = ["release_description", "release_statistics", "release_tables"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 from flwr.app import Context
@@ -75,7 +75,7 @@ class GroupSource:
         """Public: this source is for simulations."""
         return _simulation_secret(self.name)
 
-    def groups(self, variable: str, column: str, labels: Sequence[str]) -> list[Values]:
+    def groups(self, variable: str, column: str, labels: Sequence[str]) -> list[Values]:  # noqa: ARG002
         """See `Source.groups`; `column` is not looked at. A group that the center does not have is empty."""
         if variable not in self.values:
             raise Decline("unknown-variable", "not one of this center's variables")
@@ -102,9 +102,9 @@ class ColumnSource:
         return [values[found == _label(label)] for label in labels]
 
 
-def _numeric(values: ArrayLike) -> Values:
+def _numeric(values: ArrayLike | list[object]) -> Values:
     try:
-        return real_values(values, "variable")
+        return real_values(cast(ArrayLike, values), "variable")
     except (TypeError, ValueError):
         raise Decline("not-numeric", "the variable holds something that is no number") from None
 

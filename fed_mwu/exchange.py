@@ -59,6 +59,19 @@ def _check_name(name: object, what: str) -> None:
         raise ValueError(f"{what} must be text of 1 to {MAX_NAME} characters, got {name!r}")
 
 
+def _names(given: Sequence[str], what: str) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise TypeError(f"{what} must be a sequence of names, got the single text {given!r}")
+    names = tuple(given)
+    if not names:
+        raise ValueError(f"{what} must name at least one, got none")
+    for name in names:
+        _check_name(name, f"each of {what}")
+    if len(set(names)) != len(names):
+        raise ValueError(f"{what} must differ from each other, got {names!r}")
+    return names
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """What an analysis asks of every center.
@@ -92,17 +105,8 @@ class Question:
     max_bins: int = DEFAULT_MAX_BINS
 
     def __post_init__(self) -> None:
-        for what, names in (("variables", self.variables), ("groups", self.groups)):
-            if isinstance(names, str):
-                raise TypeError(f"{what} must be a sequence of names, got the single text {names!r}")
-            names = tuple(names)
-            if not names:
-                raise ValueError(f"{what} must name at least one, got none")
-            for name in names:
-                _check_name(name, f"each of {what}")
-            if len(set(names)) != len(names):
-                raise ValueError(f"{what} must differ from each other, got {names!r}")
-            object.__setattr__(self, what, names)
+        object.__setattr__(self, "variables", _names(self.variables, "variables"))
+        object.__setattr__(self, "groups", _names(self.groups, "groups"))
         if len(self.variables) > MAX_VARIABLES:
             raise ValueError(f"variables must be at most {MAX_VARIABLES}, got {len(self.variables)}")
         _check_name(self.group, "group")

@@ -16,23 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fed_mwu.binning import (
-    DEFAULT_MAX_BINS,
-    Bins,
-    check_private,
-    check_settings,
-    check_sizes,
-    extremes,
-    find_bins,
-    raised_thresholds,
-    sorted_groups,
-    unite,
-)
-from fed_mwu.errors import NotPrivate
-from fed_mwu.limits import DEFAULT_KEY, Ends, interior_limits
+from fed_mwu.bin_search import find_bins, raised_thresholds
+from fed_mwu.binning import DEFAULT_MAX_BINS, check_settings, check_sizes, extremes, sorted_groups
+from fed_mwu.bins import Bins, unite
+from fed_mwu.limits import DEFAULT_KEY, OPEN, Ends, interior_limits
 from fed_mwu.table import RELATIVE_TOLERANCE, Table, are_private
+from fed_mwu.transit import check_private
 
-__all__ = ["Joined", "check_joined", "join_center", "join_sorted"]
+__all__ = ["Joined", "join_center", "join_sorted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +47,7 @@ def join_center(
     groups: Sequence[ArrayLike],
     *,
     k: int,
-    ends: Ends = Ends("open"),
+    ends: Ends = OPEN,
     key: bytes = DEFAULT_KEY,
     max_bins: int = DEFAULT_MAX_BINS,
 ) -> Table:
@@ -105,7 +96,7 @@ def join_sorted(
         limits[0] = ends.lower(united.values(groups, 0))
     if largest > limits[-1]:
         limits[-1] = ends.upper(united.values(groups, -1))
-    contribution = Table(limits[np.append(0, last + 1)], united.counts().T)
+    contribution = Table(limits[np.append(0, last + 1)], united.table_counts())
     check_private(contribution, sizes, k)
     return Joined(Table(limits, counts), contribution)
 
@@ -212,7 +203,8 @@ def _proportional(totals: NDArray[np.float64], weights: NDArray[np.float64] | ND
     """
     own = weights.sum(axis=1, keepdims=True)
     weights = np.where(own > 0, weights, weights.sum(axis=0))
-    return totals[:, np.newaxis] * weights / np.where(own > 0, own, weights.sum(axis=1, keepdims=True))
+    shares: NDArray[np.float64] = totals[:, np.newaxis] * weights
+    return shares / np.where(own > 0, own, weights.sum(axis=1, keepdims=True))
 
 
 def _spread(table: NDArray[np.float64], own: NDArray[np.int64], last: NDArray[np.intp], k: int) -> NDArray[np.float64]:
@@ -241,34 +233,3 @@ def _concentrated(total: float, weights: NDArray[np.float64], k: int) -> NDArray
             break
         shares[chosen] = 0.0
     return shares
-
-
-def check_joined(before: Table, after: Table, sizes: Sequence[float]) -> None:
-    """Check a joined table against the one it started from (METHODS 10, last points).
-
-    Parameters
-    ----------
-    before, after : Table
-    sizes : sequence of float, shape (G,)
-        What the center announced to add.
-
-    Raises
-    ------
-    NotPrivate
-        If an old limit is gone, a group shrank somewhere, or the growth is not `sizes`.
-    """
-    if before.n_groups != after.n_groups:
-        raise NotPrivate("the number of groups changed")
-    inner = before.limits[1:-1]
-    position = np.searchsorted(after.limits, inner)
-    if not np.array_equal(after.limits[np.minimum(position, after.n_bins)], inner):
-        raise NotPrivate("a limit of the table is gone")
-    if after.limits[0] > before.limits[0] or after.limits[-1] < before.limits[-1]:
-        raise NotPrivate("an end of the table moved inwards")
-    # reduceat wants the first bin of each old bin; interior limit i starts bin i.
-    grown = np.add.reduceat(after.counts, np.append(0, position), axis=1) - before.counts
-    slack = RELATIVE_TOLERANCE * max(1.0, float(after.counts.sum()))
-    if grown.min() < -slack:
-        raise NotPrivate("a count of the table shrank")
-    if np.abs(grown.sum(axis=1) - np.asarray(sizes, dtype=np.float64)).max() > slack:
-        raise NotPrivate("the counts did not grow by the announced sizes")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fed_mwu.errors import OutsideEnds
 
-__all__ = ["DEFAULT_KEY", "ENDS", "Ends", "interior_limits"]
+__all__ = ["DEFAULT_KEY", "ENDS", "OPEN", "Ends", "interior_limits"]
 
 DEFAULT_KEY = b"fed_mwu: public key for simulations"
 ENDS = ("open", "buffer", "natural")
@@ -77,7 +77,7 @@ class Ends:
         """
         if self.name == "natural" and not (self.low <= smallest and largest <= self.high):
             raise OutsideEnds(
-                f"natural ends [{self.low:g}, {self.high:g}] must hold all values, some lie outside; use wider or open ends"
+                f"natural ends [{self.low:g}, {self.high:g}] must hold all values; use wider or open ends"
             )
         if self.name == "buffer" and not (np.isfinite(smallest) and np.isfinite(largest)):
             raise OutsideEnds("buffer ends need finite values, some are infinite; use open ends")
@@ -89,6 +89,9 @@ class Ends:
     def upper(self, extreme: NDArray[np.float64]) -> float:
         """Return the last limit, given the sorted values of all groups in the last bin."""
         return _beyond(float(extreme[-1]), _mean_gap(extreme)) if self.name == "buffer" else self.high
+
+
+OPEN = Ends.open()
 
 
 def _mean_gap(values: NDArray[np.float64]) -> float:

@@ -28,6 +28,7 @@ from fed_mwu.exchange import (
     TableQuestion,
 )
 from fed_mwu.limits import Ends
+from fed_mwu.ragged import pack_tables, unpack_tables
 from fed_mwu.ranks import CenterStatistic
 from fed_mwu.table import Table
 
@@ -51,7 +52,6 @@ __all__ = [
 
 PROTOCOL = 1
 MAX_NUMBERS = 50_000_000
-MAX_SIZE = 2.0**53  # beyond it float64 no longer counts one by one
 _CODES = tuple(DECLINES)
 _QUESTION_KEYS = {"protocol", "variables", "group", "groups", "k", "ends", "low", "high", "max-bins"}
 
@@ -141,15 +141,7 @@ def decode_table_question(content: RecordDict) -> TableQuestion:
 
 def encode_tables(variables: Sequence[str], tables: Mapping[str, Table]) -> ArrayRecord:
     """Put the tables of some of the variables into one ragged record."""
-    present = [tables.get(variable) for variable in variables]
-    lengths = [0 if table is None else table.limits.size for table in present]
-    found = [table for table in present if table is not None]
-    empty = [np.zeros(0)]
-    return _arrays(
-        offsets=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(np.int64),
-        limits=np.concatenate(empty + [table.limits for table in found]),
-        counts=np.concatenate(empty + [table.counts.ravel() for table in found]),
-    )
+    return _arrays(**pack_tables(variables, tables))
 
 
 def decode_tables(record: ArrayRecord, variables: Sequence[str], n_groups: int) -> dict[str, Table]:
@@ -163,25 +155,7 @@ def decode_tables(record: ArrayRecord, variables: Sequence[str], n_groups: int) 
     offsets = _array(record, "offsets", np.int64, len(variables) + 1)
     limits = _array(record, "limits", np.float64, None)
     counts = _array(record, "counts", np.float64, None)
-    lengths = np.diff(offsets)
-    bins = np.maximum(lengths - 1, 0)
-    if offsets[0] != 0 or (lengths < 0).any() or (lengths == 1).any() or offsets[-1] != limits.size:
-        raise InvalidReply("the offsets of the tables do not cut their limits")
-    if counts.size != n_groups * int(bins.sum()):
-        raise InvalidReply("the counts of the tables do not fit their limits")
-    if not counts.sum() <= MAX_SIZE:
-        raise InvalidReply("the counts of the tables are not finite or too large")
-    tables = {}
-    at = 0
-    for variable, start, stop, n_bins in zip(variables, offsets[:-1], offsets[1:], bins, strict=True):
-        if n_bins:
-            part = counts[at : at + n_groups * n_bins].reshape(n_groups, n_bins)
-            at += n_groups * n_bins
-            try:
-                tables[variable] = Table(limits[start:stop], part)
-            except ValueError as error:
-                raise InvalidReply(f"a table is not one: {error}") from None
-    return tables
+    return unpack_tables(offsets, limits, counts, variables, n_groups)
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
@@ -288,9 +262,9 @@ def _read_answer(content: RecordDict, question: Question) -> tuple[str, ArrayRec
         raise InvalidReply(f"the answer speaks protocol {record.get('protocol')!r}, this server {PROTOCOL}")
     if "declined" in record:
         code = record["declined"]
-        if code not in _CODES:
+        if not isinstance(code, str) or code not in _CODES:
             raise InvalidReply("the answer declines for an unknown reason")
-        raise Decline(cast(str, code), DECLINES[cast(str, code)])
+        raise Decline(code, DECLINES[code])
     values = content.array_records.get("values")
     if values is None:
         raise InvalidReply("there are no values in this answer")

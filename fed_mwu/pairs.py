@@ -50,14 +50,19 @@ def count_pairs(x: Values, y: Values) -> PairCounts:
     -------
     PairCounts
     """
-    if x.dtype == np.float64 and y.dtype == np.float64:
-        largest = max(float(x.max()), -float(x.min()), float(y.max()), -float(y.min()))
-        if np.isfinite(largest):
-            # Below 1 already: no scaling, which keeps the smallest numbers exact.
-            scale = 2.0 ** -int(np.frexp(largest)[1]) if largest >= 1.0 else 1.0
-            keys = _sorted_keys(x, y, scale)
-            if scale == 1.0 or _exact(keys, x, y):
-                return _count_sorted(keys, x.size, y.size)
+    if x.dtype != np.float64 or y.dtype != np.float64:
+        return _count_searching(x, y)
+    return _count_floats(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False))
+
+
+def _count_floats(x: NDArray[np.float64], y: NDArray[np.float64]) -> PairCounts:
+    largest = max(float(x.max()), -float(x.min()), float(y.max()), -float(y.min()))
+    if np.isfinite(largest):
+        # Below 1 already: no scaling, which keeps the smallest numbers exact.
+        scale = 2.0 ** -int(np.frexp(largest)[1]) if largest >= 1.0 else 1.0
+        keys = _sorted_keys(x, y, scale)
+        if scale == 1.0 or _exact(keys, x, y):
+            return _count_sorted(keys, x.size, y.size)
     return _count_searching(x, y)
 
 

@@ -103,7 +103,7 @@ def weighted_test(
 
 
 def fisher_test(centers: Sequence[CenterStatistic], *, alternative: Alternative = "two-sided") -> RankTestResult:
-    """Combine the centers' p-values by Fisher's method, ``-2 sum log p_l`` against chi-square with 2L degrees of freedom.
+    """Combine the centers' p-values by Fisher's method: ``-2 sum log p_l`` is chi-square with 2L degrees of freedom.
 
     Parameters
     ----------
@@ -111,8 +111,8 @@ def fisher_test(centers: Sequence[CenterStatistic], *, alternative: Alternative 
         One for each center. Those that lack a group, or whose values are all equal, are left out and take no degrees of
         freedom.
     alternative : {"two-sided", "greater", "less"}
-        "two-sided" combines two-sided p-values, which is significant also when centers point in opposite directions (the
-        result then says so). The others combine the p-values of one common direction.
+        "two-sided" combines two-sided p-values, which is significant also when centers point in opposite directions
+        (the result then says so). The others combine the p-values of one common direction.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def table_test(table: Table, *, alternative: Alternative = "two-sided") -> RankT
 
 
 def combined_test(x: ArrayLike, y: ArrayLike, *, alternative: Alternative = "two-sided") -> RankTestResult:
-    """Run the ordinary Mann-Whitney test on pooled data: the benchmark for simulations, never available in a federation.
+    """Run the ordinary Mann-Whitney test on pooled data: a benchmark, never available in a federation.
 
     Parameters
     ----------

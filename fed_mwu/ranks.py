@@ -1,4 +1,4 @@
-"""The Mann-Whitney statistic of one center and its variance, exact at any size (paper, "Federated Mann-Whitney"; METHODS 6).
+"""The Mann-Whitney statistic of one center and its variance, exact at any size (paper, section 6.1; METHODS 6).
 
 Direction: the statistic counts pairs with y above x, so "greater" means that Y tends to be larger. p-values are normal
 approximations with tie correction; the exact distribution of small samples is not offered.

@@ -152,8 +152,8 @@ def _merged(parts: Sequence[tuple[str, "Participation"]]) -> dict[str, Any]:
     """Take each number of a center from the first analysis that has it."""
     merged: dict[str, Any] = {"sizes": None, "missing": None, "statistic": None}
     for _, part in parts:
-        for name in merged:
-            merged[name] = merged[name] if merged[name] is not None else getattr(part, name)
+        for name, value in merged.items():
+            merged[name] = value if value is not None else getattr(part, name)
     return merged
 
 

@@ -117,13 +117,14 @@ class RankTestResult:
         return [p / total for p in pairs] if total else [1.0 / len(pairs)] * len(pairs)
 
     def _variance(self, theta: float) -> float:
-        """Variance of the estimate if the superiority is `theta` in each stratum (Newcombe's method 5, ties included)."""
+        """Variance of the estimate if the superiority is `theta` in each stratum (Newcombe's method 5)."""
         return math.fsum(a * a * _stratum_variance(c, theta) for a, c in zip(self._shares(), self.strata, strict=True))
 
     def __str__(self) -> str:
         low, high = self.confidence_interval()
         return (
-            f"{self.method}: statistic {self.statistic:.4f}, p-value {format_pvalue(self.log_pvalue)} ({self.alternative}), "
+            f"{self.method}: statistic {self.statistic:.4f}, "
+            f"p-value {format_pvalue(self.log_pvalue)} ({self.alternative}), "
             f"superiority {self.superiority:.4f} (95% interval {low:.4f} to {high:.4f})"
         )
 

@@ -36,8 +36,9 @@ def are_private(counts: ArrayLike, k: float) -> NDArray[np.bool_]:
     ndarray of bool
         Same shape as `counts`.
     """
-    counts = np.asarray(counts, dtype=np.float64)
-    return (counts == 0.0) | (counts >= k * (1.0 - RELATIVE_TOLERANCE))
+    numbers: NDArray[np.float64] = np.asarray(counts, dtype=np.float64)
+    private: NDArray[np.bool_] = (numbers == 0.0) | (numbers >= k * (1.0 - RELATIVE_TOLERANCE))
+    return private
 
 
 def _read_only(values: ArrayLike, name: str, ndim: int) -> NDArray[np.float64]:
@@ -83,7 +84,8 @@ class Table:
         counts = _read_only(self.counts, "counts", 2)
         if limits.size < 2 or counts.shape != (counts.shape[0], limits.size - 1) or not counts.shape[0]:
             raise ValueError(
-                f"limits and counts must have shapes (B + 1,) and (G, B) with B, G >= 1, got {limits.shape} and {counts.shape}"
+                "limits and counts must have shapes (B + 1,) and (G, B) with B, G >= 1, "
+                f"got {limits.shape} and {counts.shape}"
             )
         if not (limits[1:] > limits[:-1]).all():
             raise ValueError("limits must be strictly increasing and free of NaN")
@@ -105,7 +107,8 @@ class Table:
     @property
     def sizes(self) -> NDArray[np.float64]:
         """Total count of each group, shape (G,)."""
-        return self.counts.sum(axis=1)
+        totals: NDArray[np.float64] = self.counts.sum(axis=1)
+        return totals
 
     def is_private(self, k: float) -> bool:
         """Tell whether every count is 0 or at least `k`."""
@@ -129,10 +132,11 @@ class Table:
         ValueError
             If the group is empty: its distribution is then not defined.
         """
-        cumulative = np.concatenate(([0.0], np.cumsum(self.counts[group])))
+        cumulative: NDArray[np.float64] = np.concatenate(([0.0], np.cumsum(self.counts[group])))
         if cumulative[-1] == 0.0:
             raise ValueError(f"group {group} of this table is empty, so it has no distribution")
-        return cumulative / cumulative[-1]
+        shares: NDArray[np.float64] = cumulative / cumulative[-1]
+        return shares
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):

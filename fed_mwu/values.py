@@ -30,7 +30,7 @@ def real_values(values: ArrayLike, name: str) -> NDArray[np.float64] | NDArray[n
         If they have not exactly one dimension. Errors never quote data.
     """
     if isinstance(values, np.ma.MaskedArray):
-        values = values.astype(np.float64).filled(np.nan)
+        values = np.ma.filled(values.astype(np.float64), np.nan)
     try:
         array = np.asarray(values)
     except ValueError:  # ragged lists, whose message may quote data
@@ -51,7 +51,9 @@ def real_values(values: ArrayLike, name: str) -> NDArray[np.float64] | NDArray[n
 
 def _whole_numbers(array: NDArray[np.bool_] | NDArray[np.integer]) -> NDArray[np.float64] | NDArray[np.int64]:
     # Above 2**53 float64 would tie numbers that differ.
-    if array.dtype.itemsize == 8 and array.size and max(abs(int(array.min())), abs(int(array.max()))) > 2**53:
-        if int(array.max()) < 2**63:
-            return array.astype(np.int64)
+    if array.dtype.itemsize < 8 or not array.size:
+        return array.astype(np.float64)
+    low, high = int(array.min()), int(array.max())
+    if max(-low, high) > 2**53 and high < 2**63:
+        return array.astype(np.int64)
     return array.astype(np.float64)

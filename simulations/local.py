@@ -1,4 +1,4 @@
-"""The in-process engine: the same strategies and the same ClientApp as on a real federation, without Ray, in milliseconds.
+"""The in-process engine: the strategies and the ClientApp of a real federation, without Ray, in milliseconds.
 
 What differs from a real federation is only who carries the messages. Not promised: secrecy of the limits' places,
 whose key is public here so that every run gives the same numbers.
@@ -120,7 +120,8 @@ class Federation:
     Examples
     --------
     >>> from fed_mwu.strategies import WeightedMWU
-    >>> federation = Federation({"A": {"no": range(20), "yes": range(5, 25)}, "B": {"no": range(30), "yes": range(30)}}, k=10)
+    >>> centers = {"A": {"no": range(20), "yes": range(5, 25)}, "B": {"no": range(30), "yes": range(30)}}
+    >>> federation = Federation(centers, k=10)
     >>> result = federation.run(WeightedMWU())
     >>> round(result.test.superiority, 4)
     0.5727

@@ -75,8 +75,7 @@ def run(grid: Grid, settings: Settings) -> list[FederatedResult]:
     if "table" in settings.tests:
         results["table"] = SequentialTable(**options).start(grid=grid).analysis
     center_tests = [_center_test(name, options) for name in settings.tests if name != "table"]
-    for name, found in zip((n for n in settings.tests if n != "table"), _one_round(grid, center_tests), strict=True):
-        results[name] = found
+    results |= zip((n for n in settings.tests if n != "table"), _one_round(grid, center_tests), strict=True)
     return [results[name] for name in settings.tests]
 
 

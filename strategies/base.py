@@ -6,76 +6,29 @@ center sends is checked; a center that sends nonsense is excluded by name and th
 
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.serverapp import Grid
-from flwr.serverapp.strategy import Result, Strategy
+from flwr.serverapp.strategy import Strategy
 
-from fed_mwu.errors import Decline, InvalidReply, NotPrivate, TooFewCenters
-from fed_mwu.exchange import Counts, Question, Refusal, explain
+from fed_mwu.errors import Decline, InvalidReply, NotPrivate
+from fed_mwu.exchange import Question
 from fed_mwu.limits import Ends
 from fed_mwu.messages import size_in_bytes
-from fed_mwu.outcomes import CenterOutcome, FederatedResult, Participation, Status
+from fed_mwu.outcomes import FederatedResult
 from fed_mwu.ranks import ALTERNATIVES, Alternative
 from fed_mwu.results import RankTestResult
 
-from .nodes import distinct, printable, wait_for_nodes
+from .nodes import wait_for_nodes
+from .requests import Request, failure
+from .results import StrategyResult, check_enough
+from .roster import Roster
 
-__all__ = ["Center", "FederatedStrategy", "Request", "StrategyResult"]
+__all__ = ["FederatedStrategy"]
 
 logger = logging.getLogger("fed_mwu.strategies")
-
-# Flower's own codes (FLOWER.md); the text that comes with them may hold a traceback and is not looked at.
-_FLOWER_ERRORS = {
-    1: "its app did not load",
-    2: "its app failed",
-    3: "the message expired",
-    5: "the node is not available",
-    8: "its process died",
-}
-
-
-@dataclass(slots=True)
-class Center:
-    """What the server knows of a center during a run."""
-
-    node_id: int
-    name: str
-    named_by_operator: bool
-    parts: dict[str, Participation] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One message to a center: the action, its content, and the question that the answer must fit."""
-
-    center: Center
-    action: str
-    content: RecordDict
-    question: Question
-
-
-@dataclass
-class StrategyResult(Result):
-    """Flower's result of a run together with the statistical one.
-
-    Parameters
-    ----------
-    analysis : FederatedResult
-        Tests, centers, rounds and bytes.
-    """
-
-    analysis: FederatedResult = field(kw_only=True)
-
-    def summary(self) -> str:
-        """Return the centers and the tests as text."""
-        return self.analysis.summary()
-
-    def _repr_html_(self) -> str:
-        return self.analysis._repr_html_()
 
 
 class FederatedStrategy(Strategy):
@@ -183,7 +136,7 @@ class FederatedStrategy(Strategy):
         self._given = {**defaults, **self._given}
 
     def _reset(self) -> None:
-        self.centers: dict[int, Center] = {}
+        self.roster = Roster({}, ())
         self._requests: list[tuple[Message, Request]] = []
         self._rounds = 0
         self._bytes = 0
@@ -240,8 +193,7 @@ class FederatedStrategy(Strategy):
             new, _ = self.aggregate_train(self._rounds + 1, grid.send_and_receive(messages, timeout=patience))
             arrays = arrays if new is None else new
         found = self.result()
-        if not self._enough(found):
-            raise TooFewCenters(_too_few(found, self.min_centers), found)
+        check_enough(found, self.min_centers)
         return StrategyResult(arrays=arrays, analysis=found)
 
     def configure_train(
@@ -250,7 +202,8 @@ class FederatedStrategy(Strategy):
         """Write the messages of a round. A list: a generator would fail in deployment."""
         if server_round == 1:
             self._reset()
-            self._meet(wait_for_nodes(grid, at_least=self.min_centers, settle=self.settle, timeout=self.timeout))
+            nodes = wait_for_nodes(grid, at_least=self.min_centers, settle=self.settle, timeout=self.timeout)
+            self.roster = Roster(nodes, self.question.variables)
         self._requests = [
             (
                 Message(
@@ -304,44 +257,22 @@ class FederatedStrategy(Strategy):
     def _arrays(self) -> ArrayRecord | None:
         return None
 
-    def _meet(self, nodes: Mapping[int, str]) -> None:
-        variables = self.question.variables
-        for node_id, registered in sorted(nodes.items()):
-            name = distinct(printable(registered) or f"node {node_id}", (c.name for c in self.centers.values()))
-            center = Center(node_id, name, bool(registered))
-            center.parts = dict.fromkeys(variables, Participation("not asked"))
-            self.centers[node_id] = center
-
     def _take(self, request: Request, reply: Message | None) -> None:
         """Take one center's reply, whatever it is: an answer, a refusal, an error, nonsense or nothing."""
         center, asked = request.center, request.question.variables
         if reply is None:
-            return self._mark(center, asked, "timed out", f"no reply within {self.timeout:g} s")
+            self.roster.mark(center, asked, "timed out", f"no reply within {self.timeout:g} s")
+            return
         if reply.has_error():
-            return self._mark(
-                center, asked, "failed", _FLOWER_ERRORS.get(reply.error.code, f"Flower's error {reply.error.code}")
-            )
+            self.roster.mark(center, asked, "failed", failure(reply))
+            return
         self._bytes += size_in_bytes(reply.content)
         try:
             self._receive(request, reply.content)
         except Decline as declined:
-            self._mark(center, asked, "declined", declined.detail)
+            self.roster.mark(center, asked, "declined", declined.detail)
         except (InvalidReply, NotPrivate) as wrong:
-            self._mark(center, asked, "excluded", str(wrong))
-
-    def _mark(self, center: Center, variables: Iterable[str], status: Status, reason: str = "") -> None:
-        for variable in variables:
-            center.parts[variable] = Participation(status, reason)
-        logger.info("%s: %s %s, %s", self.analysis, center.name, status, reason)
-
-    def _introduce(self, center: Center, own_name: str) -> None:
-        """Call a center by its own name if the operator has registered none."""
-        if not center.named_by_operator and (name := printable(own_name)):
-            center.name = distinct(name, (c.name for c in self.centers.values() if c is not center))
-
-    def _refuse(self, request: Request, refusals: Mapping[str, Refusal]) -> None:
-        for variable, refusal in refusals.items():
-            request.center.parts[variable] = Participation("declined", explain(refusal, request.question))
+            self.roster.mark(center, asked, "excluded", str(wrong))
 
     def result(self) -> FederatedResult:
         """Return what has been found so far."""
@@ -351,7 +282,7 @@ class FederatedStrategy(Strategy):
         tests: dict[str, RankTestResult] = {}
         failures: dict[str, str] = {}
         for variable in self.question.variables:
-            present = sum(c.parts[variable].status == "took part" for c in self.centers.values())
+            present = len(self.roster.present(variable))
             if present < self.min_centers:
                 failures[variable] = f"{present} of at least {self.min_centers} centers took part"
                 continue
@@ -368,25 +299,7 @@ class FederatedStrategy(Strategy):
             "alternative": self.alternative,
             "tests": tests,
             "failures": failures,
-            "centers": tuple(CenterOutcome(c.name, dict(c.parts)) for c in self.centers.values()),
+            "centers": self.roster.outcomes(),
             "rounds": self._rounds,
             "bytes": self._bytes,
         }
-
-    def _enough(self, found: FederatedResult) -> bool:
-        return len(found.failures) < len(found.question.variables)
-
-
-def check_sizes_private(counts: Counts, k: int) -> None:
-    """Refuse sizes between 0 and k: a center that sends them does not keep the rules."""
-    if any(n != -1 and 0 != n < k for n in (*counts.sizes, *counts.missing)) or min(counts.sizes) < 0:
-        raise InvalidReply("a size lies between 0 and k")
-
-
-def _too_few(found: FederatedResult, least: int) -> str:
-    said = "; ".join(
-        f"{center.name} {part.status}" + (f" ({part.reason})" if part.reason else "")
-        for center in found.centers
-        for part in [next(iter(center.variables.values()))]
-    )
-    return f"fewer than min_centers={least} centers took part: {said or 'no center is connected'}"

@@ -1,4 +1,4 @@
-"""Tests that combine the centers' own rank statistics: one round to all centers (paper, "Federated Mann-Whitney"; METHODS 6).
+"""Tests that combine the centers' own rank statistics: one round to all centers (paper, section 6.2; METHODS 6).
 
 A center gives away n, m, U and V of each variable: four numbers, once both groups hold at least k values.
 """
@@ -18,7 +18,8 @@ from fed_mwu.rank_tests import WEIGHTS, Weights, fisher_test, sum_test, weighted
 from fed_mwu.ranks import CenterStatistic
 from fed_mwu.results import RankTestResult
 
-from .base import FederatedStrategy, Request
+from .base import FederatedStrategy
+from .requests import Request
 
 __all__ = ["CenterTest", "FisherMWU", "SumMWU", "WeightedMWU"]
 
@@ -38,7 +39,7 @@ class CenterTest(FederatedStrategy):
     def reuse(self, result: FederatedResult) -> FederatedResult:
         """Return this test from the statistics that another test has asked for: no round, no bytes."""
         tests = {
-            variable: self.combine([c.variables[variable].statistic for c in result.centers if c.took_part(variable)])
+            variable: self.combine([s for c in result.centers if (s := c.variables[variable].statistic) is not None])
             for variable in result.tests
         }
         return replace(result, analysis=self.analysis, alternative=self.alternative, tests=tests, rounds=0, bytes=0)
@@ -47,7 +48,7 @@ class CenterTest(FederatedStrategy):
         if server_round > 1:
             return []
         content = encode_question(self.question)
-        return [Request(center, "statistic", content, self.question) for center in self.centers.values()]
+        return [Request(center, "statistic", content, self.question) for center in self.roster]
 
     def _receive(self, request: Request, content: RecordDict) -> None:
         answer = decode_statistic_answer(content, request.question)
@@ -57,16 +58,15 @@ class CenterTest(FederatedStrategy):
                 raise InvalidReply("a group that it reports has fewer than k values, or no whole number of them")
             if any(n != WITHHELD and 0 != n < k for n in answer.missing[variable]):
                 raise InvalidReply("a count of missing values that it reports lies between 0 and k")
-        self._introduce(request.center, answer.center)
-        self._refuse(request, answer.refusals)
+        self.roster.introduce(request.center, answer.center)
+        self.roster.refuse(request.center, answer.refusals, request.question)
         for variable, found in answer.statistics.items():
             request.center.parts[variable] = Participation(
                 "took part", sizes=(int(found.n), int(found.m)), missing=answer.missing[variable], statistic=found
             )
 
     def _test(self, variable: str) -> RankTestResult:
-        parts = (center.parts[variable] for center in self.centers.values())
-        return self.combine([part.statistic for part in parts if part.statistic is not None])
+        return self.combine([part.statistic for part in self.roster.present(variable) if part.statistic is not None])
 
 
 class SumMWU(CenterTest):
@@ -103,7 +103,7 @@ class WeightedMWU(CenterTest):
 
 
 class FisherMWU(CenterTest):
-    """Fisher's combination of the centers' p-values; see `fed_mwu.fisher_test`. Parameters are those of `FederatedStrategy`."""
+    """Fisher's combination of p-values; see `fed_mwu.fisher_test`. Parameters are those of `FederatedStrategy`."""
 
     analysis = "fisher"
 

@@ -9,10 +9,8 @@ from typing import Any
 
 from flwr.app import ArrayRecord, RecordDict
 
-from fed_mwu.binning import check_private
 from fed_mwu.errors import InvalidReply
 from fed_mwu.exchange import WITHHELD, Counts, TableQuestion
-from fed_mwu.joining import check_joined
 from fed_mwu.messages import (
     decode_description,
     decode_table_answer,
@@ -25,8 +23,11 @@ from fed_mwu.outcomes import Participation, TableResult
 from fed_mwu.rank_tests import table_test
 from fed_mwu.results import RankTestResult
 from fed_mwu.table import Table
+from fed_mwu.transit import check_joined, check_private
 
-from .base import Center, FederatedStrategy, Request
+from .base import FederatedStrategy
+from .requests import Request
+from .roster import Center
 
 __all__ = ["SequentialTable"]
 
@@ -62,7 +63,7 @@ class SequentialTable(FederatedStrategy):
     def _ask(self, server_round: int, arrays: ArrayRecord) -> list[Request]:
         if server_round == 1:
             content = encode_question(self.question)
-            return [Request(center, "describe", content, self.question) for center in self.centers.values()]
+            return [Request(center, "describe", content, self.question) for center in self.roster]
         if self._waiting is None:
             self._waiting = self._by_size()
         if not self._waiting:
@@ -74,8 +75,8 @@ class SequentialTable(FederatedStrategy):
         return [Request(center, "table", encode_table_question(TableQuestion(question, tables)), question)]
 
     def _by_size(self) -> list[Center]:
-        """Return the centers that can take part, the largest first; equal ones by name, for the same order every time."""
-        able = [center for node_id, center in self.centers.items() if self._announced.get(node_id)]
+        """Return the centers that can take part, the largest first; equal ones by name, for the same order always."""
+        able = [center for node_id, center in self.roster.centers.items() if self._announced.get(node_id)]
         return sorted(able, key=lambda center: (-self._total(center), center.name))
 
     def _total(self, center: Center) -> int:
@@ -93,8 +94,8 @@ class SequentialTable(FederatedStrategy):
         for counts in answer.counts.values():
             if any(0 != n < k for n in counts.sizes) or any(n != WITHHELD and 0 != n < k for n in counts.missing):
                 raise InvalidReply("a size that it announced lies between 0 and k")
-        self._introduce(request.center, answer.center)
-        self._refuse(request, answer.refusals)
+        self.roster.introduce(request.center, answer.center)
+        self.roster.refuse(request.center, answer.refusals, request.question)
         self._announced[request.center.node_id] = dict(answer.counts)
 
     def _receive_tables(self, request: Request, content: RecordDict) -> None:
@@ -102,7 +103,7 @@ class SequentialTable(FederatedStrategy):
         announced = self._announced[request.center.node_id]
         for variable, table in answer.tables.items():
             self._check(variable, table, announced[variable], request.question.k)
-        self._refuse(request, answer.refusals)
+        self.roster.refuse(request.center, answer.refusals, request.question)
         for variable, table in answer.tables.items():
             self._tables[variable] = table
             counts = announced[variable]
