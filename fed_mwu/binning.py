@@ -71,7 +71,7 @@ def bin_center(
     Examples
     --------
     >>> bin_center([[1, 2, 3, 4], [2, 3, 5, 6]], k=2).counts
-    array([[2., 2.],
+    array([[4., 0.],
            [2., 2.]])
     """
     check_settings(k, max_bins)

@@ -97,15 +97,14 @@ OPEN = Ends.open()
 def _mean_gap(values: NDArray[np.float64]) -> float:
     gaps = max(values.size - 1, 1)
     # Divided before the difference is taken: the range of extreme data overflows.
-    return float(values[-1] / gaps - values[0] / gaps) if values[0] != values[-1] else 0.0
+    return float(values[-1]) / gaps - float(values[0]) / gaps
 
 
 def _beyond(value: float, step: float) -> float:
     """Move `value` by `step`; a step lost to rounding still moves it, so that the limit is no data value."""
     if step == 0.0:
         return value + 0.0
-    with np.errstate(over="ignore"):
-        moved = float(np.float64(value) + step)
+    moved = value + step
     return moved if moved != value else float(np.nextafter(value, np.copysign(np.inf, step)))
 
 

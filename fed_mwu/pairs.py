@@ -50,9 +50,14 @@ def count_pairs(x: Values, y: Values) -> PairCounts:
     -------
     PairCounts
     """
-    if x.dtype != np.float64 or y.dtype != np.float64:
+    if x.dtype == y.dtype == np.int64 and not (_fits(x) and _fits(y)):
         return _count_searching(x, y)
     return _count_floats(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False))
+
+
+def _fits(values: Values) -> bool:
+    """Tell whether float64 holds these whole numbers exactly."""
+    return -(2**53) <= int(values.min()) and int(values.max()) <= 2**53
 
 
 def _count_floats(x: NDArray[np.float64], y: NDArray[np.float64]) -> PairCounts:
@@ -137,8 +142,6 @@ def _scan(bits: NDArray[np.int64]) -> tuple[int, bool]:
 
 def _count_searching(x: Values, y: Values) -> PairCounts:
     """Do the same by searching, for whatever the keys cannot carry."""
-    if x.dtype != y.dtype:
-        x, y = x.astype(np.float64), y.astype(np.float64)
     ordered: NDArray[Any] = np.sort(x)
     below = _sum(np.searchsorted(ordered, y, side="left"))
     not_above = _sum(np.searchsorted(ordered, y, side="right"))

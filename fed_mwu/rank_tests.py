@@ -10,7 +10,7 @@ for the table of L centers.
 >>> centers = [center_statistic([1, 2, 4], [3, 5, 6]), center_statistic([2, 3, 7], [4, 8, 9])]
 >>> result = weighted_test(centers)
 >>> round(result.statistic, 4), round(result.pvalue, 4), round(result.superiority, 4)
-(2.1602, 0.0308, 0.8333)
+(2.1602, 0.0308, 0.8889)
 """
 
 import math

@@ -4,7 +4,7 @@ Direction: the statistic counts pairs with y above x, so "greater" means that Y 
 approximations with tie correction; the exact distribution of small samples is not offered.
 
 >>> center_statistic([1, 2, 3], [2, 4, 5]).u
-7.0
+6.0
 """
 
 import math

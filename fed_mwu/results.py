@@ -105,7 +105,7 @@ class RankTestResult:
 
         # At 0 and 1 the variance is 0; a hair inside the interval holds every estimate, which gives both roots a
         # bracket.
-        inside = min(max(estimate, 5e-324), 1.0 - 2.0**-53)
+        inside = min(max(estimate, 1e-300), 1.0 - 2.0**-53)
         low = brentq(outside, 0.0, inside, xtol=1e-15) if estimate > 0.0 else 0.0
         high = brentq(outside, inside, 1.0, xtol=1e-15) if estimate < 1.0 else 1.0
         return ConfidenceInterval(float(low), float(high))

@@ -9,7 +9,7 @@ _WHOLE = "biu"
 
 
 def real_values(values: ArrayLike, name: str) -> NDArray[np.float64] | NDArray[np.int64]:
-    """Return one-dimensional data as float64, or as int64 where they are whole numbers that float64 would round.
+    """Return one-dimensional data as float64, or as int64 where they are whole numbers: float64 may round those.
 
     Parameters
     ----------
@@ -50,10 +50,6 @@ def real_values(values: ArrayLike, name: str) -> NDArray[np.float64] | NDArray[n
 
 
 def _whole_numbers(array: NDArray[np.bool_] | NDArray[np.integer]) -> NDArray[np.float64] | NDArray[np.int64]:
-    # Above 2**53 float64 would tie numbers that differ.
-    if array.dtype.itemsize < 8 or not array.size:
+    if array.dtype == np.uint64 and array.size and int(array.max()) >= 2**63:
         return array.astype(np.float64)
-    low, high = int(array.min()), int(array.max())
-    if max(-low, high) > 2**53 and high < 2**63:
-        return array.astype(np.int64)
-    return array.astype(np.float64)
+    return array.astype(np.int64, copy=False)

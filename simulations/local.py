@@ -124,7 +124,7 @@ class Federation:
     >>> federation = Federation(centers, k=10)
     >>> result = federation.run(WeightedMWU())
     >>> round(result.test.superiority, 4)
-    0.5727
+    0.5871
     """
 
     def __init__(self, centers: Mapping[str, Groups | Mapping[str, Groups]], *, k: int = 10) -> None:
