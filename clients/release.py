@@ -63,7 +63,10 @@ def release_tables(answer: TableAnswer, contributions: Mapping[str, Table], aske
         own = contributions[variable]
         _check_numbers(own.counts.ravel().tolist(), k)
         before = asked.tables.get(variable)
-        if before is not None:
+        if before is None:
+            if table != own:
+                raise NotPrivate("a first table that is not the center's own was kept back")
+        else:
             check_joined(before, table, own.sizes.tolist())
         if (before is None or before.is_private(k)) and not table.is_private(k):
             raise NotPrivate("a table with a count between 0 and k was kept back")

@@ -98,6 +98,8 @@ def decode_question(content: RecordDict) -> Question:
     if set(record) != _QUESTION_KEYS:
         raise Decline("bad-request", f"a question has the keys {sorted(_QUESTION_KEYS)}")
     fields = cast(dict[str, Any], dict(record))
+    if not (isinstance(fields["variables"], list) and isinstance(fields["groups"], list)):
+        raise Decline("bad-request", "variables and groups are lists")
     try:
         return Question(
             variables=tuple(fields["variables"]),
