@@ -30,7 +30,7 @@ from fed_mwu.table import Table
 
 from .source import Source
 
-__all__ = ["describe", "statistic", "table"]
+__all__ = ["column_key", "describe", "statistic", "table"]
 
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ def table(source: Source, asked: TableQuestion) -> tuple[TableAnswer, Mapping[st
     question = asked.question
 
     def answer(variable: str, column: _Column) -> Joined:
-        key = hmac.digest(source.secret, b"column " + variable.encode(), "sha256")
+        key = column_key(source, variable)
         options: dict[str, Any] = {"k": question.k, "ends": question.ends, "key": key, "max_bins": question.max_bins}
         before = asked.tables.get(variable)
         if before is None:
@@ -102,6 +102,11 @@ def table(source: Source, asked: TableQuestion) -> tuple[TableAnswer, Mapping[st
     joined, refusals = _for_each(source, question, answer)
     tables = {variable: found.table for variable, found in joined.items()}
     return TableAnswer(source.name, tables, refusals), {v: found.contribution for v, found in joined.items()}
+
+
+def column_key(source: Source, variable: str) -> bytes:
+    """Return the key that places a column's limits: the same whenever the column is asked about."""
+    return hmac.digest(source.secret, b"column " + variable.encode(), "sha256")
 
 
 def _for_each(

@@ -203,7 +203,9 @@ def _proportional(totals: NDArray[np.float64], weights: NDArray[np.float64] | ND
     """
     own = weights.sum(axis=1, keepdims=True)
     weights = np.where(own > 0, weights, weights.sum(axis=0))
-    shares: NDArray[np.float64] = totals[:, np.newaxis] * weights / np.where(own > 0, own, weights.sum(axis=1, keepdims=True))
+    shares: NDArray[np.float64] = (
+        totals[:, np.newaxis] * weights / np.where(own > 0, own, weights.sum(axis=1, keepdims=True))
+    )
     return shares
 
 

@@ -98,9 +98,10 @@ class FederatedResult:
         """
         if len(self.question.variables) != 1:
             raise ValueError(f"there are {len(self.question.variables)} variables: use .tests[name]")
-        if not self.tests:
-            raise ValueError(f"there is no result: {self.failures[self.question.variables[0]]}")
-        return self.tests[self.question.variables[0]]
+        variable = self.question.variables[0]
+        if variable not in self.tests:
+            raise ValueError(f"there is no test: {self.failures.get(variable, 'it takes two groups')}")
+        return self.tests[variable]
 
     def summary(self) -> str:
         """Return the centers and the tests as text."""

@@ -201,7 +201,7 @@ def table_statistic(table: Table) -> CenterStatistic:
     n, m = float(x.sum()), float(y.sum())
     below = np.cumsum(x) - x
     above = np.cumsum(x[::-1])[::-1] - x
-    u = float(y @ (below - above))
+    u = float(np.sum(y * (below - above)))
     tied = x + y
     total = n + m
     # N^3 - sum t^3 as a sum of positive terms: the difference of the cubes cancels when nearly all is tied.

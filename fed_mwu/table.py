@@ -42,7 +42,8 @@ def are_private(counts: ArrayLike, k: float) -> NDArray[np.bool_]:
 
 
 def _read_only(values: ArrayLike, name: str, ndim: int) -> NDArray[np.float64]:
-    array = np.array(values, dtype=np.float64)
+    # One layout in memory: sums over another one could differ in the last bit.
+    array = np.array(values, dtype=np.float64, order="C")
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimension(s), got {array.ndim}")
     array.flags.writeable = False

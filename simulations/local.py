@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from fed_mwu.binning import check_settings
 from fed_mwu.clients.app import make_app
 from fed_mwu.clients.source import GroupSource
 from fed_mwu.strategies.base import FederatedStrategy
@@ -21,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from fed_mwu.outcomes import FederatedResult
 
-__all__ = ["Federation", "LocalGrid"]
+__all__ = ["Federation", "LocalGrid", "identity"]
 
 RUN_ID = 1
 SERVER_ID = 1
@@ -92,7 +93,7 @@ class LocalGrid(Grid):
 
 
 @contextmanager
-def _identity() -> Iterator[None]:
+def identity() -> Iterator[None]:
     """Let messages be made outside of a Flower run, and leave no trace of it."""
     before = TaskIdentity._run_id, TaskIdentity._node_id, TaskIdentity._task_id  # noqa: SLF001
     TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = RUN_ID, SERVER_ID, 1
@@ -130,6 +131,7 @@ class Federation:
     def __init__(self, centers: Mapping[str, Groups | Mapping[str, Groups]], *, k: int = 10) -> None:
         if not centers:
             raise ValueError("centers must hold at least one center, got none")
+        check_settings(k, 0)
         self.k = k
         self._sources = {
             node_id: GroupSource(name, _by_variable(name, values))
@@ -173,7 +175,7 @@ class Federation:
         """
         strategy.with_defaults(variables=self.variables, group="group", groups=self.groups, k=self.k)
         strategy.settle = 0.0
-        with _identity():
+        with identity():
             return strategy.start(grid=self.grid()).analysis
 
 

@@ -53,7 +53,12 @@ class Failing:
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize(
     "error",
-    [ValueError(f"bad value {SECRET_VALUE}"), KeyError(SECRET_VALUE), MemoryError(str(SECRET_VALUE)), ZeroDivisionError()],
+    [
+        ValueError(f"bad value {SECRET_VALUE}"),
+        KeyError(SECRET_VALUE),
+        MemoryError(str(SECRET_VALUE)),
+        ZeroDivisionError(),
+    ],
 )
 def test_an_exception_becomes_a_typed_decline_and_its_text_stays(query, error, caplog):
     app = make_app(lambda context: Failing(error))
@@ -91,7 +96,9 @@ def test_an_empty_message_is_a_decline(query):
 @pytest.mark.parametrize("name", ["'; DROP TABLE patients; --", "../../etc/passwd", "a\x00b", "𝕍" * 50, "__class__"])
 def test_strange_names_are_only_names(query, name):
     source = GroupSource("A", {"v": {"no": range(5), "yes": range(5)}})
-    content = ask(make_app(lambda context: source), query, encode_table_question(TableQuestion(question(name, "v"), {})))
+    content = ask(
+        make_app(lambda context: source), query, encode_table_question(TableQuestion(question(name, "v"), {}))
+    )
     refused = content["values"]["refused"].numpy()
     assert refused[0, 0] == list(DECLINES).index("unknown-variable") + 1
     assert refused[1, 0] == 0
@@ -100,7 +107,9 @@ def test_strange_names_are_only_names(query, name):
 def numbers_in(content):
     """All numbers of a reply, from its arrays and its config."""
     arrays = [array.numpy().ravel() for record in content.array_records.values() for array in record.values()]
-    configured = [v for record in content.config_records.values() for v in record.values() if isinstance(v, (int, float))]
+    configured = [
+        v for record in content.config_records.values() for v in record.values() if isinstance(v, (int, float))
+    ]
     return np.concatenate([*arrays, configured]).astype(float)
 
 

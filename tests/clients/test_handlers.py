@@ -6,7 +6,16 @@ from fed_mwu.clients.handlers import describe, statistic, table
 from fed_mwu.clients.release import release_description, release_statistics, release_tables
 from fed_mwu.clients.source import GroupSource
 from fed_mwu.errors import Decline, NotPrivate
-from fed_mwu.exchange import WITHHELD, Counts, Description, Question, Refusal, StatisticAnswer, TableAnswer, TableQuestion
+from fed_mwu.exchange import (
+    WITHHELD,
+    Counts,
+    Description,
+    Question,
+    Refusal,
+    StatisticAnswer,
+    TableAnswer,
+    TableQuestion,
+)
 from fed_mwu.ranks import CenterStatistic
 from fed_mwu.table import Table
 

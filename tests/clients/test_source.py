@@ -39,7 +39,9 @@ def test_the_demo_is_the_published_data():
         "VA Long Beach": 51,
     }
     for source in found.values():
-        assert all((n > 0) == (d == "yes") for n, d in zip(source.columns["num"], source.columns["disease"], strict=True))
+        assert all(
+            (n > 0) == (d == "yes") for n, d in zip(source.columns["num"], source.columns["disease"], strict=True)
+        )
 
 
 def test_a_partition_is_a_demo_center():
@@ -62,7 +64,8 @@ def test_labels_and_missing_values(folder):
 
 
 @pytest.mark.parametrize(
-    ("variable", "column", "code"), [("age", "arm", "unknown-variable"), ("value", "sex", "unknown-group"), ("note", "arm", "not-numeric")]
+    ("variable", "column", "code"),
+    [("age", "arm", "unknown-variable"), ("value", "sex", "unknown-group"), ("note", "arm", "not-numeric")],
 )
 def test_unknown_columns_are_typed_declines(folder, variable, column, code):
     with pytest.raises(Decline) as caught:

@@ -86,7 +86,9 @@ def test_the_increment_over_united_bins_is_what_the_center_has_there(drawn):
         ends = np.isin(joined.table.limits, limits) & np.isin(joined.table.limits, table.limits)
         positions = np.flatnonzero(ends)[1:]
         new = np.cumsum(joined.table.counts, axis=1)[:, positions - 1]
-        old = np.cumsum(table.counts, axis=1)[:, np.flatnonzero(np.isin(table.limits, joined.table.limits[ends]))[1:] - 1]
+        old = np.cumsum(table.counts, axis=1)[
+            :, np.flatnonzero(np.isin(table.limits, joined.table.limits[ends]))[1:] - 1
+        ]
         own = np.array([[(group <= joined.table.limits[p]).sum() for p in positions] for group in groups])
         assert np.allclose(new - old, own, rtol=1e-9, atol=1e-6)
         table = joined.table

@@ -193,9 +193,24 @@ def nonsense(content, record, key, value):
         RecordDict({"answer": ConfigRecord({"protocol": 1, "center": "A", "declined": 5})}),
         RecordDict({"answer": ConfigRecord({"protocol": 1, "center": "A"})}),
         RecordDict({"answer": ConfigRecord({"protocol": 1, "center": "A"}), "values": ArrayRecord()}),
-        nonsense(encode_statistic_answer(StatisticAnswer("A", {}, {}, {}), QUESTION), "values", "statistics", Array(-np.ones((3, 4)))),
-        nonsense(encode_statistic_answer(StatisticAnswer("A", {}, {}, {}), QUESTION), "values", "refused", Array(np.full((3, 2), 99))),
-        nonsense(encode_statistic_answer(StatisticAnswer("A", {}, {}, {}), QUESTION), "values", "statistics", Array(np.ones((2, 4)))),
+        nonsense(
+            encode_statistic_answer(StatisticAnswer("A", {}, {}, {}), QUESTION),
+            "values",
+            "statistics",
+            Array(-np.ones((3, 4))),
+        ),
+        nonsense(
+            encode_statistic_answer(StatisticAnswer("A", {}, {}, {}), QUESTION),
+            "values",
+            "refused",
+            Array(np.full((3, 2), 99)),
+        ),
+        nonsense(
+            encode_statistic_answer(StatisticAnswer("A", {}, {}, {}), QUESTION),
+            "values",
+            "statistics",
+            Array(np.ones((2, 4))),
+        ),
     ],
 )
 def test_an_answer_that_is_none_is_refused(content):

@@ -11,7 +11,9 @@ from fed_mwu.results import format_pvalue
 def test_the_interval_leaves_out_one_half_exactly_when_the_test_rejects(rng, level):
     # Duality: the interval's variance at 1/2 is the variance of the test, ties or not.
     for _ in range(200):
-        centers = [center_statistic(rng.integers(0, 9, 15), rng.integers(0, 9, 12) + rng.integers(0, 3)) for _ in range(3)]
+        centers = [
+            center_statistic(rng.integers(0, 9, 15), rng.integers(0, 9, 12) + rng.integers(0, 3)) for _ in range(3)
+        ]
         for result in (sum_test(centers), weighted_test(centers), weighted_test(centers, weights="van-elteren")):
             low, high = result.confidence_interval(level)
             assert 0 <= low <= result.superiority <= high <= 1

@@ -21,7 +21,9 @@ def test_an_empty_group_has_no_cdf():
         Table([0, 1], [[1], [0]]).cdf(1)
 
 
-@pytest.mark.parametrize(("counts", "private"), [([0, 3], True), ([2.9, 3], False), ([3 - 1e-12, 0], True), ([1e-9, 3], False)])
+@pytest.mark.parametrize(
+    ("counts", "private"), [([0, 3], True), ([2.9, 3], False), ([3 - 1e-12, 0], True), ([1e-9, 3], False)]
+)
 def test_private_is_zero_or_at_least_k(counts, private):
     assert Table([0, 1, 2], [counts]).is_private(3) is private
 
@@ -62,3 +64,9 @@ def test_equal_tables_have_equal_hashes():
     assert hash(one) == hash(same)
     assert one != other
     assert one != "table"
+
+
+def test_the_layout_in_memory_is_always_the_same():
+    turned = np.ones((3, 2)).T
+    assert not turned.flags.c_contiguous
+    assert Table([0, 1, 2, 3], turned).counts.flags.c_contiguous
