@@ -57,7 +57,7 @@ def count_pairs(x: Values, y: Values) -> PairCounts:
 
 def _fits(values: Values) -> bool:
     """Tell whether float64 holds these whole numbers exactly."""
-    return -(2**53) <= int(values.min()) and int(values.max()) <= 2**53
+    return int(values.min()) >= -(2**53) and int(values.max()) <= 2**53
 
 
 def _count_floats(x: NDArray[np.float64], y: NDArray[np.float64]) -> PairCounts:

@@ -8,10 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from fed_mwu.binning import check_settings
-from fed_mwu.clients.app import make_app
-from fed_mwu.clients.source import GroupSource
-from fed_mwu.strategies.base import FederatedStrategy
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.proto.node_pb2 import NodeInfo
@@ -20,7 +16,11 @@ from flwr.supercore.run import Run
 from flwr.supercore.task_identity import TaskIdentity
 from numpy.typing import ArrayLike
 
+from fed_mwu.binning import check_settings
+from fed_mwu.clients.app import make_app
+from fed_mwu.clients.source import GroupSource
 from fed_mwu.outcomes import FederatedResult
+from fed_mwu.strategies.base import FederatedStrategy
 
 __all__ = ["Federation", "LocalGrid", "identity"]
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import centers, federations
 
 from fed_mwu import Ends, bin_center
 from fed_mwu.errors import BelowK, OutsideEnds
 from fed_mwu.table import are_private
+from samples import centers, federations
 
 
 def scan_two_groups(x, y, k):

@@ -1,12 +1,12 @@
-"""The public cases: R, coin, SAS, exact integers and mpmath are the oracles; see tests/cases/README.md for directions."""
+"""The public cases: R, coin, SAS, exact integers and mpmath are the oracles; directions are in tests/cases/README.md."""
 
 import math
 
 import pytest
 
+from case_files import decode, read_cases
 from fed_mwu import center_statistic, combined_test, fisher_test, sum_test, weighted_test
 from fed_mwu.ranks import log_normal_pvalue
-from case_files import decode, read_cases
 
 THEIRS = {"two-sided": "two_sided", "greater": "less", "less": "greater"}
 MWU = {case["id"]: case for case in read_cases("mwu_cases.json")}

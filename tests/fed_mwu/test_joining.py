@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import federations
 
 from fed_mwu import Ends, Table, bin_center, join_center
 from fed_mwu.binning import sorted_groups
@@ -10,6 +9,7 @@ from fed_mwu.errors import BelowK, NotPrivate
 from fed_mwu.joining import join_sorted
 from fed_mwu.limits import DEFAULT_KEY, OPEN
 from fed_mwu.transit import check_joined
+from samples import federations
 
 OPTIONS = {"ends": OPEN, "key": DEFAULT_KEY, "max_bins": 1000}
 

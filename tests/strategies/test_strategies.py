@@ -81,7 +81,7 @@ def test_one_center_alone_is_the_combined_test(values):
 
 
 def test_identical_centers_add_up(values):
-    federation = Federation({name: values["A"] for name in "ABCDE"}, k=10)
+    federation = Federation(dict.fromkeys("ABCDE", values["A"]), k=10)
     table = federation.run(SequentialTable()).tables["value"]
     assert table.sizes == pytest.approx([600, 450], rel=1e-9)
 
@@ -152,7 +152,7 @@ def test_too_few_centers_is_an_error_that_keeps_what_there_is(values):
         with pytest.raises(TooFewCenters, match="min_centers=3") as caught:
             Federation(values, k=10).run(strategy(min_centers=3))
         assert 'B declined (group "yes" has fewer than 10 values)' in str(caught.value)
-        assert [c.variables["value"].status for c in caught.value.result.centers][0] == "took part"
+        assert next(c.variables["value"].status for c in caught.value.result.centers) == "took part"
 
 
 def test_one_group_gives_a_table_and_no_test(rng):
@@ -162,7 +162,7 @@ def test_one_group_gives_a_table_and_no_test(rng):
     assert result.tables["value"].sizes == pytest.approx([90])
     assert result.tests == {}
     with pytest.raises(ValueError, match="no test"):
-        result.test
+        _ = result.test
 
 
 def test_ends_travel(values):
