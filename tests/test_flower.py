@@ -5,12 +5,12 @@ import subprocess
 import sys
 
 import pytest
-from flower import environment, flwr_run, free_ports, result_in, simulation
 
 from fed_mwu.clients.source import demo_sources
 from fed_mwu.report import as_dict
 from fed_mwu.simulations import Federation
 from fed_mwu.strategies import FisherMWU, SequentialTable, SumMWU, WeightedMWU
+from flower import environment, flwr_run, free_ports, result_in, simulation
 
 LABELS = ("no", "yes")
 
@@ -25,13 +25,16 @@ def in_process(variables):
     """Run the app's four tests on the demo in this process."""
     centers = {
         source.name: {
-            variable: dict(zip(LABELS, source.groups(variable, "disease", LABELS), strict=True)) for variable in variables
+            variable: dict(zip(LABELS, source.groups(variable, "disease", LABELS), strict=True))
+            for variable in variables
         }
         for source in demo_sources()
     }
     federation = Federation(centers, k=10)
     options = {"group": "disease", "min_centers": 2}
-    return as_dict([federation.run(strategy(**options)) for strategy in (SequentialTable, WeightedMWU, SumMWU, FisherMWU)])
+    return as_dict(
+        [federation.run(strategy(**options)) for strategy in (SequentialTable, WeightedMWU, SumMWU, FisherMWU)]
+    )
 
 
 def same_numbers(found, expected):
@@ -57,7 +60,12 @@ def test_the_main_job(env, tmp_path):
     assert sum(analysis["rounds"] for analysis in found["analyses"]) == 5
     # What a person sees.
     assert 'declined: group "no" has fewer than 10 values' in stream
-    assert [line.split()[0] for line in stream.splitlines() if " to 0." in line] == ["table", "weighted", "sum", "fisher"]
+    assert [line.split()[0] for line in stream.splitlines() if " to 0." in line] == [
+        "table",
+        "weighted",
+        "sum",
+        "fisher",
+    ]
 
 
 def test_several_variables_and_other_settings(env):

@@ -1,4 +1,4 @@
-"""The public cases: R, coin, SAS, exact integers and mpmath are the oracles; directions are in tests/cases/README.md."""
+"""The public cases: R, coin, SAS, exact integers and mpmath are the oracles; directions: tests/cases/README.md."""
 
 import math
 

@@ -89,7 +89,9 @@ def flwr_run(env, run_config=None, *, nodes=4, folder=ROOT):
     command = [BIN / "flwr", "run", str(folder), "--stream", "--federation-config", f"num-supernodes={nodes}"]
     for key, value in (run_config or {}).items():
         command += ["--run-config", f"{key}={json.dumps(value)}"]
-    done = subprocess.run(command, env=env, cwd=env["FLWR_HOME"], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, env=env, cwd=env["FLWR_HOME"], capture_output=True, text=True, timeout=120, check=False
+    )
     return done.stdout + done.stderr
 
 
