@@ -199,7 +199,9 @@ def _notes(results: Sequence["FederatedResult"], variable: str) -> list[str]:
 
 
 def _cost(results: Sequence["FederatedResult"]) -> str:
-    return ", ".join(f"{r.analysis}: {r.rounds} rounds, {r.bytes:,} bytes" for r in results)
+    """Say what each analysis took; those that read the answers to another one took nothing."""
+    asked = [r for r in results if r.rounds]
+    return ", ".join(f"{r.analysis}: {r.rounds} round{'s'[: r.rounds - 1]}, {r.bytes:,} bytes" for r in asked)
 
 
 def _aligned(rows: Rows) -> list[str]:

@@ -1,11 +1,12 @@
 """Which centers there are: wait for them, and call them by the names that the operator registered."""
 
+import re
 import time
 from collections.abc import Iterable
 
 from flwr.serverapp import Grid
 
-__all__ = ["connected_nodes", "distinct", "printable", "wait_for_nodes"]
+__all__ = ["connected_nodes", "distinct", "natural_order", "printable", "wait_for_nodes"]
 
 POLL_SECONDS = 0.1
 LONGEST_NAME = 80
@@ -52,6 +53,11 @@ def wait_for_nodes(grid: Grid, *, at_least: int, settle: float, timeout: float) 
 def printable(name: str) -> str:
     """Return a name without control characters and not too long: a center chooses its own, and logs show it."""
     return "".join(c for c in name if c.isprintable()).strip()[:LONGEST_NAME]
+
+
+def natural_order(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts names as people do: "site 2" before "site 10"."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
 
 
 def distinct(name: str, taken: Iterable[str]) -> str:

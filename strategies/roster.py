@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fed_mwu.exchange import Question, Refusal, explain
 from fed_mwu.outcomes import CenterOutcome, Participation, Status
 
-from .nodes import distinct, printable
+from .nodes import distinct, natural_order, printable
 
 __all__ = ["Center", "Roster"]
 
@@ -68,5 +68,5 @@ class Roster:
         return [part for center in self if (part := center.parts[variable]).status == "took part"]
 
     def outcomes(self) -> tuple[CenterOutcome, ...]:
-        """Return what each center did, frozen."""
-        return tuple(CenterOutcome(center.name, dict(center.parts)) for center in self)
+        """Return what each center did, by name: node ids are drawn at random, and two runs should read alike."""
+        return tuple(CenterOutcome(c.name, dict(c.parts)) for c in sorted(self, key=lambda c: natural_order(c.name)))

@@ -10,7 +10,7 @@ from fed_mwu.clients.source import demo_sources
 from fed_mwu.report import as_dict
 from fed_mwu.simulations import Federation
 from fed_mwu.strategies import FisherMWU, SequentialTable, SumMWU, WeightedMWU
-from flower import environment, flwr_run, free_ports, result_in, simulation
+from flower import ROOT, environment, flwr_run, free_ports, result_in, simulation
 
 LABELS = ("no", "yes")
 
@@ -58,7 +58,10 @@ def test_the_main_job(env, tmp_path):
     assert centers["Switzerland"]["sizes"] is None
     assert found["analyses"][0]["rounds"] == 4
     assert sum(analysis["rounds"] for analysis in found["analyses"]) == 5
-    # What a person sees.
+    # What a person sees, and what the README shows.
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = readme.split("<!-- output: main -->\n```\n")[1].split("```")[0]
+    assert shown in stream
     assert 'declined: group "no" has fewer than 10 values' in stream
     assert [line.split()[0] for line in stream.splitlines() if " to 0." in line] == [
         "table",

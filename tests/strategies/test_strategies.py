@@ -332,7 +332,7 @@ def test_names_are_the_operators_or_the_centers_own(federation):
     with identity():
         registered = LocalGrid(federation._app, {2: "Hospital 1", 3: "Hospital 1", 4: ""})
         names = [center.name for center in ours.start(grid=registered).analysis.centers]
-    assert names == ["Hospital 1", "Hospital 1 (2)", "C"]
+    assert names == ["C", "Hospital 1", "Hospital 1 (2)"]
 
 
 # --- arguments ---
