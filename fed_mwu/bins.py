@@ -21,7 +21,9 @@ class Bins:
 
     def counts(self) -> NDArray[np.int64]:
         """Return the counts, shape (B, G)."""
-        return np.diff(self.cumulative, axis=0, prepend=0)
+        counts = self.cumulative.copy()
+        counts[1:] -= self.cumulative[:-1]
+        return counts
 
     def cut(self, last: NDArray[np.intp]) -> "Bins":
         """Keep only the bins' ends at the positions `last`; what lay between them is united."""

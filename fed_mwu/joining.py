@@ -125,7 +125,7 @@ def _find_splits(
 ) -> list[_Split]:
     """METHODS 4, step 1: find the bins that the center's values can split, and the new limits in them."""
     cumulative = _positions(table, groups)
-    own = np.diff(cumulative, axis=0, prepend=0)
+    own = Bins(cumulative).counts()
     enough = ((own == 0) | (own >= thresholds)).all(axis=1) & (own >= 2 * np.asarray(thresholds)).any(axis=1)
     splits = []
     for j in np.flatnonzero(enough).tolist():

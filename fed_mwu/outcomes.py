@@ -11,7 +11,7 @@ from typing import Literal
 from fed_mwu.exchange import Question
 from fed_mwu.ranks import Alternative, CenterStatistic
 from fed_mwu.report import as_html, as_text
-from fed_mwu.results import RankTestResult
+from fed_mwu.results import ConfidenceInterval, RankTestResult
 from fed_mwu.table import Table
 
 __all__ = ["CenterOutcome", "FederatedResult", "Participation", "Status", "TableResult"]
@@ -50,6 +50,17 @@ class CenterOutcome:
 
     name: str
     variables: Mapping[str, Participation]
+
+    @property
+    def status(self) -> Status:
+        """What the center did: "took part" if it is in the result of any variable, else as for the first one."""
+        statuses = [part.status for part in self.variables.values()]
+        return "took part" if "took part" in statuses else statuses[0]
+
+    @property
+    def reason(self) -> str:
+        """Why the center took no part with some variables; each reason once."""
+        return "; ".join(dict.fromkeys(part.reason for part in self.variables.values() if part.reason))
 
     def took_part(self, variable: str) -> bool:
         """Tell whether the center is in the result of a variable."""
@@ -103,6 +114,30 @@ class FederatedResult:
             raise ValueError(f"there is no test: {self.failures.get(variable, 'it takes two groups')}")
         return self.tests[variable]
 
+    @property
+    def statistic(self) -> float:
+        """The statistic of the only variable's test."""
+        return self.test.statistic
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value of the only variable's test."""
+        return self.test.pvalue
+
+    @property
+    def log_pvalue(self) -> float:
+        """The natural logarithm of that p-value."""
+        return self.test.log_pvalue
+
+    @property
+    def superiority(self) -> float:
+        """The superiority of the only variable's test."""
+        return self.test.superiority
+
+    def confidence_interval(self, level: float = 0.95) -> ConfidenceInterval:
+        """Compute the interval of the only variable's superiority; see `RankTestResult.confidence_interval`."""
+        return self.test.confidence_interval(level)
+
     def summary(self) -> str:
         """Return the centers and the tests as text."""
         return as_text([self])
@@ -125,3 +160,18 @@ class TableResult(FederatedResult):
     """
 
     tables: Mapping[str, Table] = field(repr=False)
+
+    @property
+    def table(self) -> Table:
+        """The table of the only variable.
+
+        Raises
+        ------
+        ValueError
+            If there are several variables, or there is no table.
+        """
+        if len(self.question.variables) != 1:
+            raise ValueError(f"there are {len(self.question.variables)} variables: use .tables[name]")
+        if not self.tables:
+            raise ValueError(f"there is no table: {self.failures[self.question.variables[0]]}")
+        return self.tables[self.question.variables[0]]

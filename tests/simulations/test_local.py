@@ -46,3 +46,22 @@ def test_centers_that_are_none_are_refused(centers):
 def test_a_wrong_k_is_told_at_once(k):
     with pytest.raises((ValueError, TypeError), match="k must be"):
         Federation({"A": GROUPS}, k=k)
+
+
+def test_a_single_variable_needs_no_name():
+    result = Federation({"A": GROUPS, "B": {"no": [1], "yes": range(9)}}, k=5).run(SequentialTable())
+    assert result.table is result.tables["value"]
+    assert (result.statistic, result.pvalue, result.log_pvalue) == (*result.test, result.test.log_pvalue)
+    assert result.superiority == result.test.superiority
+    assert result.confidence_interval(0.9) == result.test.confidence_interval(0.9)
+    assert [(c.name, c.status) for c in result.centers] == [("A", "took part"), ("B", "declined")]
+    assert result.centers[1].reason == 'group "no" has fewer than 5 values'
+
+
+def test_several_variables_need_their_names():
+    result = Federation({"A": {"u": GROUPS, "v": GROUPS, "w": {"no": [1], "yes": [1]}}}, k=5).run(SequentialTable())
+    for single in ("table", "test", "pvalue"):
+        with pytest.raises(ValueError, match="3 variables"):
+            getattr(result, single)
+    assert result.centers[0].status == "took part"
+    assert result.centers[0].reason == 'group "no" has fewer than 5 values'
