@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PairCounts", "count_pairs"]
+__all__ = ["PairCounts", "count_pairs", "largest_magnitude"]
 
 Values = NDArray[np.float64] | NDArray[np.int64]
 
-_BLOCK = 16384  # numbers; what is worked on at a time stays in the cache
+_BLOCK = 32768  # numbers; what is worked on at a time stays in the cache
 _ONES_AND_RAMP = np.stack((np.ones(_BLOCK), np.arange(_BLOCK, dtype=np.float64)))
 _SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
@@ -38,30 +38,31 @@ class PairCounts:
     cubes: int
 
 
-def count_pairs(x: Values, y: Values) -> PairCounts:
+def largest_magnitude(values: Values) -> float:
+    """Return the largest absolute value; NaN if any value is NaN."""
+    return max(float(values.max()), -float(values.min()))
+
+
+def count_pairs(x: Values, y: Values, largest: float) -> PairCounts:
     """Compare each value of `y` with each of `x`.
 
     Parameters
     ----------
     x, y : ndarray of float64 or int64, not empty
         Without NaN; they are not changed.
+    largest : float
+        The `largest_magnitude` of both, which a caller has at hand from looking for NaN.
 
     Returns
     -------
     PairCounts
     """
-    if x.dtype == y.dtype == np.int64 and not (_fits(x) and _fits(y)):
+    if x.dtype == y.dtype == np.int64 and largest >= 2.0**53:  # float64 may round these
         return _count_searching(x, y)
-    return _count_floats(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False))
+    return _count_floats(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False), largest)
 
 
-def _fits(values: Values) -> bool:
-    """Tell whether float64 holds these whole numbers exactly."""
-    return int(values.min()) >= -(2**53) and int(values.max()) <= 2**53
-
-
-def _count_floats(x: NDArray[np.float64], y: NDArray[np.float64]) -> PairCounts:
-    largest = max(float(x.max()), -float(x.min()), float(y.max()), -float(y.min()))
+def _count_floats(x: NDArray[np.float64], y: NDArray[np.float64], largest: float) -> PairCounts:
     if np.isfinite(largest):
         # Below 1 already: no scaling, which keeps the smallest numbers exact.
         scale = 2.0 ** -int(np.frexp(largest)[1]) if largest >= 1.0 else 1.0
@@ -77,21 +78,23 @@ def _sorted_keys(x: NDArray[np.float64], y: NDArray[np.float64], scale: float) -
     _mark(x, 0, keys[: x.size], scale)
     _mark(y, 1, keys[x.size :], scale)
     keys.sort()
+    # Zeros may have come with either sign: they are one value, x first like all that is not negative.
+    zeros = keys[np.searchsorted(keys, -5e-324) : np.searchsorted(keys, 5e-324, side="right")].view(np.int64)
+    zeros[:] = np.sort(zeros & 1)
     return keys
 
 
 def _mark(values: NDArray[np.float64], mark: int, keys: NDArray[np.float64], scale: float) -> None:
     """Write ``values * scale`` into `keys`, sign kept, the other bits moved up by one, and `mark` in the lowest bit."""
-    scratch = np.empty(min(_BLOCK, values.size))
     for start in range(0, values.size, _BLOCK):
+        block = values[start : start + _BLOCK]
         key = keys[start : start + _BLOCK]
-        scaled = scratch[: key.size]
-        np.multiply(values[start : start + _BLOCK], scale, out=scaled)
-        np.add(scaled, 0.0, out=scaled)  # -0.0 is 0.0
         bits = key.view(np.int64)
-        np.left_shift(scaled.view(np.int64), 1, out=bits)
-        np.bitwise_or(bits, mark, out=bits)
-        np.copysign(key, scaled, out=key)
+        np.multiply(block, scale, out=key)
+        np.left_shift(bits, 1, out=bits)
+        if mark:
+            np.bitwise_or(bits, mark, out=bits)
+        np.copysign(key, block, out=key)
 
 
 def _exact(keys: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64]) -> bool:

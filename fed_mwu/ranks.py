@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
-from fed_mwu.pairs import count_pairs
+from fed_mwu.pairs import count_pairs, largest_magnitude
 from fed_mwu.values import real_values
 
 __all__ = ["ALTERNATIVES", "Alternative", "CenterStatistic", "center_statistic", "log_normal_pvalue"]
@@ -149,21 +149,26 @@ def center_statistic(x: ArrayLike, y: ArrayLike) -> CenterStatistic:
     TypeError, ValueError
         If the data are no one-dimensional real numbers.
     """
-    (x, n_missing), (y, m_missing) = _present(x, "x"), _present(y, "y")
-    n, m = x.size, y.size
+    xs, n_missing, largest_x = _present(x, "x")
+    ys, m_missing, largest_y = _present(y, "y")
+    n, m = xs.size, ys.size
     if not n or not m:
         return CenterStatistic(float(n), float(m), 0.0, 0.0, n_missing, m_missing)
-    counts = count_pairs(x, y)
+    counts = count_pairs(xs, ys, max(largest_x, largest_y))
     total = n + m
     # nm/3 [(N+1) - sum(t^3-t) / (N(N-1))] over a common denominator: one division of integers, rounded once.
     variance = n * m * (total**3 - counts.cubes) / (3 * total * (total - 1))
     return CenterStatistic(float(n), float(m), float(counts.u), variance, n_missing, m_missing)
 
 
-def _present(values: ArrayLike, name: str) -> tuple[NDArray[np.float64] | NDArray[np.int64], int]:
+def _present(values: ArrayLike, name: str) -> tuple[NDArray[np.float64] | NDArray[np.int64], int, float]:
+    """Return the values without NaN, how many NaN there were, and the largest magnitude."""
     numbers = real_values(values, name)
-    # The maximum is NaN if any value is: cheaper than testing each value when none is missing, as is usual.
-    if numbers.dtype.kind != "f" or not numbers.size or not np.isnan(numbers.max()):
-        return numbers, 0
+    if not numbers.size:
+        return numbers, 0, 0.0
+    # NaN if any value is: cheaper than testing each value when none is missing, as is usual.
+    largest = largest_magnitude(numbers)
+    if not math.isnan(largest):
+        return numbers, 0, largest
     kept = numbers[~np.isnan(numbers)]
-    return kept, numbers.size - kept.size
+    return kept, numbers.size - kept.size, largest_magnitude(kept) if kept.size else 0.0
