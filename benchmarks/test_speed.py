@@ -60,32 +60,28 @@ class TestFineBinning:
         benchmark(bin_center, [million[0][:500_000], million[1][:500_000]], k=10, max_bins=0)
 
 
+@pytest.fixture(scope="module")
+def ten_centers():
+    centers = {f"center {i}": {"x": RNG.normal(size=150), "y": RNG.normal(0.1, size=150)} for i in range(10)}
+    return Federation(centers, k=10)
+
+
+@pytest.fixture(scope="module")
+def thousand_variables():
+    centers = {
+        f"center {i}": {f"v{j}": {"x": RNG.normal(size=75), "y": RNG.normal(size=75)} for j in range(1000)}
+        for i in range(10)
+    }
+    return Federation(centers, k=10)
+
+
 @pytest.mark.benchmark(group="federation of 10 centers of 300 values")
-class TestFederation:
-    @pytest.fixture(scope="class")
-    def federation(self):
-        centers = {f"center {i}": {"x": RNG.normal(size=150), "y": RNG.normal(0.1, size=150)} for i in range(10)}
-        return Federation(centers, k=10)
-
-    def test_sequential_table(self, benchmark, federation):
-        benchmark(lambda: federation.run(SequentialTable()))
-
-    def test_weighted(self, benchmark, federation):
-        benchmark(lambda: federation.run(WeightedMWU()))
+@pytest.mark.parametrize("strategy", [SequentialTable, WeightedMWU])
+def test_federation(benchmark, ten_centers, strategy):
+    benchmark(lambda: ten_centers.run(strategy()))
 
 
-@pytest.mark.benchmark(group="1,000 variables of 1,500 values at 10 centers", max_time=0.1, min_rounds=1)
-class TestManyVariables:
-    @pytest.fixture(scope="class")
-    def federation(self):
-        centers = {
-            f"center {i}": {f"v{j}": {"x": RNG.normal(size=75), "y": RNG.normal(size=75)} for j in range(1000)}
-            for i in range(10)
-        }
-        return Federation(centers, k=10)
-
-    def test_sequential_table(self, benchmark, federation):
-        benchmark.pedantic(lambda: federation.run(SequentialTable()), rounds=1)
-
-    def test_weighted(self, benchmark, federation):
-        benchmark.pedantic(lambda: federation.run(WeightedMWU()), rounds=1)
+@pytest.mark.benchmark(group="1,000 variables of 1,500 values at 10 centers")
+@pytest.mark.parametrize("strategy", [SequentialTable, WeightedMWU])
+def test_many_variables(benchmark, thousand_variables, strategy):
+    benchmark.pedantic(lambda: thousand_variables.run(strategy()), rounds=1)
