@@ -19,6 +19,7 @@ Values = NDArray[np.float64] | NDArray[np.int64]
 
 _BLOCK = 32768  # numbers; what is worked on at a time stays in the cache
 _ONES_AND_RAMP = np.stack((np.ones(_BLOCK), np.arange(_BLOCK, dtype=np.float64)))
+_MAGNITUDE = 2**63 - 1  # all bits but the sign
 _SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
@@ -86,15 +87,16 @@ def _sorted_keys(x: NDArray[np.float64], y: NDArray[np.float64], scale: float) -
 
 def _mark(values: NDArray[np.float64], mark: int, keys: NDArray[np.float64], scale: float) -> None:
     """Write ``values * scale`` into `keys`, sign kept, the other bits moved up by one, and `mark` in the lowest bit."""
+    scratch = np.empty(min(_BLOCK, values.size), dtype=np.int64)
     for start in range(0, values.size, _BLOCK):
-        block = values[start : start + _BLOCK]
         key = keys[start : start + _BLOCK]
+        np.multiply(values[start : start + _BLOCK], scale, out=key)
         bits = key.view(np.int64)
-        np.multiply(block, scale, out=key)
-        np.left_shift(bits, 1, out=bits)
+        # Adding the magnitude moves it up by one and leaves the sign alone, since its highest bit is 0.
+        magnitude = np.bitwise_and(bits, _MAGNITUDE, out=scratch[: key.size])
+        np.add(bits, magnitude, out=bits)
         if mark:
             np.bitwise_or(bits, mark, out=bits)
-        np.copysign(key, block, out=key)
 
 
 def _exact(keys: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64]) -> bool:
@@ -108,53 +110,72 @@ def _exact(keys: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.floa
 
 def _count_sorted(keys: NDArray[np.float64], n: int, m: int) -> PairCounts:
     bits = keys.view(np.int64)
-    before, tied = _scan(bits)
-    before -= m * (m - 1) // 2  # of the positions of y's values, those of y itself
-    if not tied:
-        return PairCounts(u=2 * before - n * m, cubes=n + m)
-    starts = np.flatnonzero(np.concatenate(([True], (bits[1:] ^ bits[:-1]).view(np.uint64) > 1)))
-    of_y = np.add.reduceat(bits & 1, starts)
-    lengths = np.diff(starts, append=bits.size)
-    pairs = of_y * (lengths - of_y)
-    # `before` took a tie for x below y where x comes first: among numbers that are not negative.
-    negative = int(np.searchsorted(starts, np.searchsorted(keys, 0.0)))
-    u = 2 * before - n * m - _sum(pairs[negative:]) + _sum(pairs[:negative])
-    return PairCounts(u=u, cubes=_sum_of_cubes(lengths))
+    positions = _positions_if_untied(bits)
+    if positions is None:
+        return _count_runs(bits, n, m)
+    before = positions - m * (m - 1) // 2  # of the positions of y's values, those of y itself
+    return PairCounts(u=2 * before - n * m, cubes=n + m)
 
 
-def _scan(bits: NDArray[np.int64]) -> tuple[int, bool]:
-    """Return the sum of the positions of all values of y, and whether any two neighbours are tied."""
+def _positions_if_untied(bits: NDArray[np.int64]) -> int | None:
+    """Return the sum of the positions of all values of y, or None as soon as two neighbours are tied."""
     positions = 0
-    tied = False
     scratch = np.empty(min(_BLOCK, bits.size), dtype=np.int64)
     of_y = np.empty(scratch.size)
     for start in range(0, bits.size, _BLOCK):
         block = bits[start : start + _BLOCK + 1]
-        if not tied and block.size > 1:
-            change = scratch[: block.size - 1]
-            np.bitwise_xor(block[1:], block[:-1], out=change)
-            tied = bool(change.view(np.uint64).min() < 2)
+        if block.size > 1:
+            change = np.bitwise_xor(block[1:], block[:-1], out=scratch[: block.size - 1])
+            if change.view(np.uint64).min() < 2:
+                return None
         block = block[:_BLOCK]
         marks = of_y[: block.size]
         marks[:] = np.bitwise_and(block, 1, out=scratch[: block.size])
         # Within a block the sums are far below 2**53 and exact; the total is a Python integer.
         how_many, sum_within = (_ONES_AND_RAMP[:, : block.size] @ marks).tolist()
         positions += start * int(how_many) + int(sum_within)
-    return positions, tied
+    return positions
+
+
+def _count_runs(bits: NDArray[np.int64], n: int, m: int) -> PairCounts:
+    """Count by runs of equal keys: a value tied between the samples is two runs that differ in the lowest bit."""
+    edges = _run_edges(bits)
+    first, end = edges[:-1], edges[1:]
+    values = bits[first]
+    of_y = values & 1
+    # Twice the positions of y's values, run by run; below N^2 in all, which int64 holds up to N = 2.7e9 values.
+    twice = first + end
+    twice -= 1
+    twice *= end - first
+    twice *= of_y
+    u = int(twice.sum()) - m * (m - 1) - n * m  # of the positions, those among y itself are taken off
+    is_switch = (values[1:] ^ values[:-1]) == 1
+    switch = np.flatnonzero(is_switch)  # here a run of one sample is followed by its tie in the other
+    pairs = (end[switch] - first[switch]) * (end[switch + 1] - first[switch + 1])
+    # The positions took a tie for x below y where x comes first (numbers not negative), else for y below x.
+    u += int((pairs * (2 * of_y[switch] - 1)).sum())
+    groups = edges[np.flatnonzero(np.concatenate(([True], ~is_switch, [True])))]
+    return PairCounts(u=u, cubes=_sum_of_cubes(groups[1:] - groups[:-1]))
+
+
+def _run_edges(bits: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return where each run of equal keys starts, and the end of the last."""
+    edges = np.empty(bits.size + 1, dtype=np.bool_)
+    edges[0] = edges[-1] = True
+    for start in range(1, bits.size, _BLOCK):
+        end = min(start + _BLOCK, bits.size)
+        np.not_equal(bits[start:end], bits[start - 1 : end - 1], out=edges[start:end])
+    return np.flatnonzero(edges)
 
 
 def _count_searching(x: Values, y: Values) -> PairCounts:
     """Do the same by searching, for whatever the keys cannot carry."""
     ordered: NDArray[Any] = np.sort(x)
-    below = _sum(np.searchsorted(ordered, y, side="left"))
-    not_above = _sum(np.searchsorted(ordered, y, side="right"))
+    wanted: NDArray[Any] = np.sort(y)  # in ascending order the searches stay in the cache, several times as fast
+    below = int(np.searchsorted(ordered, wanted, side="left").sum())
+    not_above = int(np.searchsorted(ordered, wanted, side="right").sum())
     _, lengths = np.unique(np.concatenate((x, y)), return_counts=True)
     return PairCounts(u=below + not_above - x.size * y.size, cubes=_sum_of_cubes(lengths))
-
-
-def _sum(numbers: NDArray[np.int64] | NDArray[np.intp]) -> int:
-    """Sum without overflow: high and low halves apart."""
-    return (int((numbers >> 32).sum()) << 32) + int((numbers & 0xFFFFFFFF).sum())
 
 
 def _sum_of_cubes(lengths: NDArray[np.int64] | NDArray[np.intp]) -> int:

@@ -30,7 +30,12 @@ def real_values(values: ArrayLike, name: str) -> NDArray[np.float64] | NDArray[n
         If they have not exactly one dimension. Errors never quote data.
     """
     if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(np.float64), np.nan)
+        numbers = real_values(values.compressed() if values.ndim == 1 else values.data, name)
+        if not np.ma.getmaskarray(values).any():
+            return numbers
+        filled = np.full(values.shape, np.nan)
+        filled[~np.ma.getmaskarray(values)] = numbers
+        return filled
     try:
         array = np.asarray(values)
     except ValueError:  # ragged lists, whose message may quote data
@@ -45,7 +50,7 @@ def real_values(values: ArrayLike, name: str) -> NDArray[np.float64] | NDArray[n
         raise TypeError(f"{name} must hold real numbers, got complex numbers or dates")
     try:
         return array.astype(np.float64, copy=False)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # noqa: BLE001 - whatever an object's own conversion raises may quote data
         raise TypeError(f"{name} must hold real numbers, got something that stands for no number") from None
 
 
