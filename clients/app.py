@@ -13,9 +13,11 @@ from flwr.clientapp import ClientApp
 
 from fed_mwu.errors import Decline, NotPrivate
 from fed_mwu.messages import decode_question, decode_table_question, encode_decline
+from fed_mwu.quantile_messages import decode_loss_question, decode_transform_question
 
 from .handlers import describe, statistic, table
-from .release import release_description, release_statistics, release_tables
+from .quantile_handlers import loss, transform
+from .release import release_description, release_losses, release_statistics, release_sums, release_tables
 from .source import Source, open_source
 
 __all__ = ["app", "make_app"]
@@ -37,10 +39,10 @@ def make_app(open_data: OpenSource) -> ClientApp:
     Returns
     -------
     ClientApp
-        Answers the queries ``describe``, ``table`` and ``statistic``.
+        Answers the queries ``describe``, ``table``, ``statistic``, ``transform`` and ``loss``.
     """
     client = ClientApp()
-    for name, answer in (("describe", _describe), ("table", _table), ("statistic", _statistic)):
+    for name, answer in _ANSWERS.items():
         client.query(name)(_guarded(open_data, answer))
     return client
 
@@ -60,6 +62,25 @@ def _table(source: Source, content: RecordDict) -> RecordDict:
     return release_tables(*table(source, asked), asked)
 
 
+def _transform(source: Source, content: RecordDict) -> RecordDict:
+    asked = decode_transform_question(content)
+    return release_sums(transform(source, asked), asked)
+
+
+def _loss(source: Source, content: RecordDict) -> RecordDict:
+    asked = decode_loss_question(content)
+    return release_losses(loss(source, asked), asked, allowed=source.allow_quantile_loss)
+
+
+_ANSWERS: dict[str, Answer] = {
+    "describe": _describe,
+    "table": _table,
+    "statistic": _statistic,
+    "transform": _transform,
+    "loss": _loss,
+}
+
+
 def _guarded(open_data: OpenSource, answer: Answer) -> Callable[[Message, Context], Message]:
     def query(message: Message, context: Context) -> Message:
         return Message(_answer_or_decline(open_data, answer, message, context), reply_to=message)
@@ -74,7 +95,7 @@ def _answer_or_decline(open_data: OpenSource, answer: Answer, message: Message, 
         name = source.name
         return answer(source, message.content)
     except Decline as declined:
-        logger.warning("declined: %s", declined)
+        logger.info("declined: %s", declined)
         return encode_decline(name, declined.code)
     except NotPrivate as kept_back:
         logger.error("kept back: %s", kept_back)

@@ -30,14 +30,14 @@ from fed_mwu.table import Table
 
 from .source import Source
 
-__all__ = ["column_key", "describe", "statistic", "table"]
+__all__ = ["Column", "Refused", "column_key", "describe", "for_each", "statistic", "table"]
 
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class Column:
     """One variable of a center: sorted values of each group without NaN, and how many were missing."""
 
     groups: list[NDArray[np.float64]]
@@ -45,10 +45,11 @@ class _Column:
 
     @property
     def sizes(self) -> tuple[int, ...]:
+        """Number of values of each group."""
         return tuple(int(values.size) for values in self.groups)
 
 
-class _Refused(Exception):
+class Refused(Exception):
     """A variable is refused; caught in this file."""
 
     def __init__(self, code: str, group: int = -1) -> None:
@@ -58,7 +59,7 @@ class _Refused(Exception):
 
 def describe(source: Source, question: Question) -> Description:
     """Tell the sizes of each variable's groups, if the center can take part with it."""
-    counts, refusals = _for_each(source, question, lambda _, column: Counts(column.sizes, column.missing))
+    counts, refusals = for_each(source, question, lambda _, column: Counts(column.sizes, column.missing))
     return Description(source.name, counts, refusals)
 
 
@@ -67,13 +68,13 @@ def statistic(source: Source, question: Question) -> StatisticAnswer:
     if len(question.groups) != 2:
         raise Decline("bad-request", "a rank statistic needs two groups")
 
-    def answer(_: str, column: _Column) -> tuple[CenterStatistic, tuple[int, ...]]:
+    def answer(_: str, column: Column) -> tuple[CenterStatistic, tuple[int, ...]]:
         for group, size in enumerate(column.sizes):
             if size == 0:
-                raise _Refused("empty-group", group)
+                raise Refused("empty-group", group)
         return center_statistic(*column.groups), column.missing
 
-    answers, refusals = _for_each(source, question, answer)
+    answers, refusals = for_each(source, question, answer)
     statistics = {variable: found for variable, (found, _) in answers.items()}
     missing = {variable: lacking for variable, (_, lacking) in answers.items()}
     return StatisticAnswer(source.name, statistics, missing, refusals)
@@ -90,7 +91,7 @@ def table(source: Source, asked: TableQuestion) -> tuple[TableAnswer, Mapping[st
     """
     question = asked.question
 
-    def answer(variable: str, column: _Column) -> Joined:
+    def answer(variable: str, column: Column) -> Joined:
         key = column_key(source, variable)
         options: dict[str, Any] = {"k": question.k, "ends": question.ends, "key": key, "max_bins": question.max_bins}
         before = asked.tables.get(variable)
@@ -99,7 +100,7 @@ def table(source: Source, asked: TableQuestion) -> tuple[TableAnswer, Mapping[st
             return Joined(first, first)
         return join_sorted(before, column.groups, **options)
 
-    joined, refusals = _for_each(source, question, answer)
+    joined, refusals = for_each(source, question, answer)
     tables = {variable: found.table for variable, found in joined.items()}
     return TableAnswer(source.name, tables, refusals), {v: found.contribution for v, found in joined.items()}
 
@@ -109,8 +110,8 @@ def column_key(source: Source, variable: str) -> bytes:
     return hmac.digest(source.secret, b"column " + variable.encode(), "sha256")
 
 
-def _for_each(
-    source: Source, question: Question, answer: Callable[[str, _Column], T]
+def for_each(
+    source: Source, question: Question, answer: Callable[[str, Column], T]
 ) -> tuple[dict[str, T], dict[str, Refusal]]:
     """Answer about each variable that the center may speak about; collect refusals for the others."""
     if question.k < source.minimum_k:
@@ -120,7 +121,7 @@ def _for_each(
     for variable in question.variables:
         try:
             answers[variable] = answer(variable, _column(source, question, variable))
-        except _Refused as refused:
+        except Refused as refused:
             refusals[variable] = refused.refusal
         except BelowK as below:
             refusals[variable] = Refusal("below-k", below.group)
@@ -133,13 +134,13 @@ def _for_each(
     return answers, refusals
 
 
-def _column(source: Source, question: Question, variable: str) -> _Column:
+def _column(source: Source, question: Question, variable: str) -> Column:
     values = source.groups(variable, question.group, question.groups)
     groups = sorted_groups(values)
     for number, kept in enumerate(groups):
         if 0 < kept.size < question.k:
-            raise _Refused("below-k", number)
+            raise Refused("below-k", number)
     if not any(kept.size for kept in groups):
-        raise _Refused("no-values")
+        raise Refused("no-values")
     lacking = (all_.size - kept.size for all_, kept in zip(values, groups, strict=True))
-    return _Column(groups, tuple(n if n == 0 or n >= question.k else WITHHELD for n in lacking))
+    return Column(groups, tuple(n if n == 0 or n >= question.k else WITHHELD for n in lacking))

@@ -11,10 +11,18 @@ from flwr.app import RecordDict
 from fed_mwu.errors import NotPrivate
 from fed_mwu.exchange import WITHHELD, Description, Question, StatisticAnswer, TableAnswer, TableQuestion
 from fed_mwu.messages import encode_description, encode_statistic_answer, encode_table_answer
+from fed_mwu.quantile_exchange import LossQuestion, LossReply, TransformQuestion, TransformReply
+from fed_mwu.quantile_messages import encode_loss_reply, encode_transform_reply
 from fed_mwu.table import Table, are_private
 from fed_mwu.transit import check_joined
 
-__all__ = ["release_description", "release_statistics", "release_tables"]
+__all__ = [
+    "release_description",
+    "release_losses",
+    "release_statistics",
+    "release_sums",
+    "release_tables",
+]
 
 
 def release_description(answer: Description, question: Question) -> RecordDict:
@@ -71,6 +79,35 @@ def release_tables(answer: TableAnswer, contributions: Mapping[str, Table], aske
         if (before is None or before.is_private(k)) and not table.is_private(k):
             raise NotPrivate("a table with a count between 0 and k was kept back")
     return encode_table_answer(answer, asked.question)
+
+
+def release_sums(reply: TransformReply, asked: TransformQuestion) -> RecordDict:
+    """Let sums out: each group holds none or at least k values, and more values than numbers leave.
+
+    Raises
+    ------
+    NotPrivate
+    """
+    for sums in reply.sums.values():
+        for part in sums:
+            _check_numbers([part.n], asked.question.k)
+            if 0 < part.n <= 2 * part.means.size + 3:
+                raise NotPrivate("as many sums as values were kept back")
+    return encode_transform_reply(reply, asked)
+
+
+def release_losses(reply: LossReply, asked: LossQuestion, *, allowed: bool) -> RecordDict:
+    """Let losses out, which give single values away: only where the center's own configuration allows it.
+
+    Raises
+    ------
+    NotPrivate
+    """
+    if not allowed:
+        raise NotPrivate("a quantile loss was kept back")
+    for sizes in reply.sizes.values():
+        _check_numbers(sizes, asked.question.k)
+    return encode_loss_reply(reply, asked)
 
 
 def _check_numbers(numbers: Iterable[float], k: int) -> None:

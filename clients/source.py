@@ -9,7 +9,7 @@ import csv
 import hmac
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -47,6 +47,10 @@ class Source(Protocol):
     def secret(self) -> bytes:
         """Known to the center alone; it places limits inside their gaps."""
 
+    @property
+    def allow_quantile_loss(self) -> bool:
+        """Whether the center answers the quantile loss, which gives away single values."""
+
     def groups(self, variable: str, column: str, labels: Sequence[str]) -> list[Values]:
         """Return the values of a variable for each label of the grouping column, NaN where missing.
 
@@ -69,16 +73,19 @@ class GroupSource:
     name: str
     values: Mapping[str, Mapping[str, ArrayLike]]
     minimum_k: int = 1
+    allow_quantile_loss: bool = False
 
     @property
     def secret(self) -> bytes:
         """Public: this source is for simulations."""
         return _simulation_secret(self.name)
 
-    def groups(self, variable: str, column: str, labels: Sequence[str]) -> list[Values]:  # noqa: ARG002
-        """See `Source.groups`; `column` is not looked at. A group that the center does not have is empty."""
+    def groups(self, variable: str, column: str, labels: Sequence[str]) -> list[Values]:
+        """See `Source.groups`. A group that the center does not have is empty; without a column all groups are one."""
         if variable not in self.values:
             raise Decline("unknown-variable", "not one of this center's variables")
+        if not column:
+            return [np.concatenate([_numeric(values) for values in self.values[variable].values()])]
         return [_numeric(self.values[variable].get(label, ())) for label in labels]
 
 
@@ -90,16 +97,23 @@ class ColumnSource:
     columns: Mapping[str, Sequence[object]]
     secret: bytes
     minimum_k: int = 1
+    allow_quantile_loss: bool = False
 
     def groups(self, variable: str, column: str, labels: Sequence[str]) -> list[Values]:
-        """See `Source.groups`. Labels are compared as text, and as numbers where both are numbers: "1" is "1.0"."""
+        """See `Source.groups`.
+
+        Labels are compared as text, and as numbers where both are numbers: "1" is "1.0". "1|2" stands for either of two
+        labels. Without a column all rows are one group.
+        """
         if variable not in self.columns:
             raise Decline("unknown-variable", "not one of this center's columns")
+        if not column:
+            return [_numeric([_present(value) for value in self.columns[variable]])]
         if column not in self.columns:
             raise Decline("unknown-group", "not one of this center's columns")
         values = _numeric([_present(value) for value in self.columns[variable]])
         found = np.array([_label(value) for value in self.columns[column]], dtype=object)
-        return [values[found == _label(label)] for label in labels]
+        return [values[np.isin(found.astype(str), [_label(part) for part in label.split("|")])] for label in labels]
 
 
 def _numeric(values: ArrayLike | list[object]) -> Values:
@@ -159,16 +173,19 @@ def open_source(context: Context) -> Source:
     node = context.node_config
     # Flower gives both only to simulated nodes; a deployed node that names its data is never taken for one.
     if "partition-id" in node and "num-partitions" in node and "data" not in node:
-        return _partition(int(node["partition-id"]), str(context.run_config.get("data", "")))
+        source = _partition(int(node["partition-id"]), str(context.run_config.get("data", "")))
+        # A simulated center has no operator: the run itself says what it would allow.
+        return replace(source, allow_quantile_loss=context.run_config.get("allow-quantile-loss") is True)
     if "data" not in node:
         raise Decline("no-data", "start the SuperNode with --node-config 'data=\"...\"'")
     path = Path(str(node["data"]))
     secret = site_secret(Path(str(node["secret"]))) if "secret" in node else site_secret()
     name = str(node.get("name", path.stem))
-    return ColumnSource(name, read_csv(path), secret, int(node.get("min-k", DEFAULT_MINIMUM_K)))
+    minimum_k, allowed = int(node.get("min-k", DEFAULT_MINIMUM_K)), node.get("allow-quantile-loss") is True
+    return ColumnSource(name, read_csv(path), secret, minimum_k, allowed)
 
 
-def _partition(number: int, folder: str) -> Source:
+def _partition(number: int, folder: str) -> ColumnSource:
     if not folder:
         centers = demo_sources()
         if number >= len(centers):

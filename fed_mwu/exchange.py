@@ -50,6 +50,10 @@ DECLINES: Mapping[str, str] = MappingProxyType(
         "wrong-version": "the center speaks another version of the protocol",
         "not-private": "the answer would not have been private and was kept back",
         "internal-error": "the center failed; its own log says why",
+        "not-finite": "the variable holds infinite values",
+        "few-of-a-sign": "fewer than {k} values are negative, or not negative",
+        "too-many-numbers": "more numbers are asked for than a group of this size may give away",
+        "loss-not-allowed": "the center's operator has not allowed the quantile loss, which gives away single values",
     }
 )
 
@@ -109,7 +113,8 @@ class Question:
         object.__setattr__(self, "groups", _names(self.groups, "groups"))
         if len(self.variables) > MAX_VARIABLES:
             raise ValueError(f"variables must be at most {MAX_VARIABLES}, got {len(self.variables)}")
-        _check_name(self.group, "group")
+        if self.group or len(self.groups) != 1:  # without a column all rows are one group
+            _check_name(self.group, "group")
         check_settings(self.k, self.max_bins)
         object.__setattr__(self, "k", operator.index(self.k))
         if not isinstance(self.ends, Ends):

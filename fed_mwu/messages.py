@@ -34,12 +34,15 @@ from fed_mwu.table import Table
 
 __all__ = [
     "PROTOCOL",
+    "array_of",
+    "arrays_of",
     "decode_description",
     "decode_question",
     "decode_statistic_answer",
     "decode_table_answer",
     "decode_table_question",
     "decode_tables",
+    "encode_answer",
     "encode_decline",
     "encode_description",
     "encode_question",
@@ -47,6 +50,7 @@ __all__ = [
     "encode_table_answer",
     "encode_table_question",
     "encode_tables",
+    "read_answer",
     "size_in_bytes",
 ]
 
@@ -143,7 +147,7 @@ def decode_table_question(content: RecordDict) -> TableQuestion:
 
 def encode_tables(variables: Sequence[str], tables: Mapping[str, Table]) -> ArrayRecord:
     """Put the tables of some of the variables into one ragged record."""
-    return _arrays(**pack_tables(variables, tables))
+    return arrays_of(**pack_tables(variables, tables))
 
 
 def decode_tables(record: ArrayRecord, variables: Sequence[str], n_groups: int) -> dict[str, Table]:
@@ -154,9 +158,9 @@ def decode_tables(record: ArrayRecord, variables: Sequence[str], n_groups: int) 
     InvalidReply
         If shapes, types or values are not those of tables.
     """
-    offsets = _array(record, "offsets", np.int64, len(variables) + 1)
-    limits = _array(record, "limits", np.float64, None)
-    counts = _array(record, "counts", np.float64, None)
+    offsets = array_of(record, "offsets", np.int64, len(variables) + 1)
+    limits = array_of(record, "limits", np.float64, None)
+    counts = array_of(record, "counts", np.float64, None)
     return unpack_tables(offsets, limits, counts, variables, n_groups)
 
 
@@ -173,7 +177,7 @@ def encode_description(answer: Description, question: Question) -> RecordDict:
     """Put the sizes of a center into records."""
     none = Counts((0,) * len(question.groups), (0,) * len(question.groups))
     counts = [answer.counts.get(variable, none) for variable in question.variables]
-    return _answer(
+    return encode_answer(
         answer.center,
         question,
         answer.refusals,
@@ -184,10 +188,10 @@ def encode_description(answer: Description, question: Question) -> RecordDict:
 
 def decode_description(content: RecordDict, question: Question) -> Description:
     """Read the sizes of a center at the server; raises `Decline` or `InvalidReply`."""
-    center, values, refusals = _read_answer(content, question)
+    center, values, refusals = read_answer(content, question)
     shape = (len(question.variables), len(question.groups))
-    sizes = _array(values, "sizes", np.int64, shape).tolist()
-    missing = _array(values, "missing", np.int64, shape).tolist()
+    sizes = array_of(values, "sizes", np.int64, shape).tolist()
+    missing = array_of(values, "missing", np.int64, shape).tolist()
     counts = {
         variable: Counts(tuple(n), tuple(m))
         for variable, n, m in zip(question.variables, sizes, missing, strict=True)
@@ -198,14 +202,14 @@ def decode_description(content: RecordDict, question: Question) -> Description:
 
 def encode_table_answer(answer: TableAnswer, question: Question) -> RecordDict:
     """Put joined tables into records."""
-    content = _answer(answer.center, question, answer.refusals)
+    content = encode_answer(answer.center, question, answer.refusals)
     content["tables"] = encode_tables(question.variables, answer.tables)
     return content
 
 
 def decode_table_answer(content: RecordDict, question: Question) -> TableAnswer:
     """Read joined tables at the server; raises `Decline` or `InvalidReply`."""
-    center, _, refusals = _read_answer(content, question)
+    center, _, refusals = read_answer(content, question)
     record = content.array_records.get("tables")
     if record is None:
         raise InvalidReply("there are no tables in this answer")
@@ -220,7 +224,7 @@ def encode_statistic_answer(answer: StatisticAnswer, question: Question) -> Reco
     none = CenterStatistic(0.0, 0.0, 0.0, 0.0)
     statistics = [answer.statistics.get(variable, none) for variable in question.variables]
     missing = [answer.missing.get(variable, (0,) * len(question.groups)) for variable in question.variables]
-    return _answer(
+    return encode_answer(
         answer.center,
         question,
         answer.refusals,
@@ -231,9 +235,9 @@ def encode_statistic_answer(answer: StatisticAnswer, question: Question) -> Reco
 
 def decode_statistic_answer(content: RecordDict, question: Question) -> StatisticAnswer:
     """Read the statistics of a center at the server; raises `Decline` or `InvalidReply`."""
-    center, values, refusals = _read_answer(content, question)
-    rows = _array(values, "statistics", np.float64, (len(question.variables), 4)).tolist()
-    missing = _array(values, "missing", np.int64, (len(question.variables), len(question.groups))).tolist()
+    center, values, refusals = read_answer(content, question)
+    rows = array_of(values, "statistics", np.float64, (len(question.variables), 4)).tolist()
+    missing = array_of(values, "missing", np.int64, (len(question.variables), len(question.groups))).tolist()
     statistics = {}
     for variable, row in zip(question.variables, rows, strict=True):
         if variable not in refusals:
@@ -245,18 +249,20 @@ def decode_statistic_answer(content: RecordDict, question: Question) -> Statisti
     return StatisticAnswer(center, statistics, kept, refusals)
 
 
-def _answer(
+def encode_answer(
     center: str, question: Question, refusals: Mapping[str, Refusal], **values: NDArray[np.float64] | NDArray[np.int64]
 ) -> RecordDict:
+    """Put what every answer has into records: protocol, center, refusals, and arrays of one entry per variable."""
     refused = np.zeros((len(question.variables), 2), dtype=np.int64)
     for row, variable in zip(refused, question.variables, strict=True):
         if variable in refusals:
             row[:] = _CODES.index(refusals[variable].code) + 1, refusals[variable].group
     record = ConfigRecord({"protocol": PROTOCOL, "center": center})
-    return RecordDict({"answer": record, "values": _arrays(refused=refused, **values)})
+    return RecordDict({"answer": record, "values": arrays_of(refused=refused, **values)})
 
 
-def _read_answer(content: RecordDict, question: Question) -> tuple[str, ArrayRecord, dict[str, Refusal]]:
+def read_answer(content: RecordDict, question: Question) -> tuple[str, ArrayRecord, dict[str, Refusal]]:
+    """Read what every answer has; raises `Decline` for a refusal of the whole message, `InvalidReply` for nonsense."""
     record = content.config_records.get("answer")
     if record is None or not isinstance(center := record.get("center"), str):
         raise InvalidReply("there is no answer in this message")
@@ -270,7 +276,7 @@ def _read_answer(content: RecordDict, question: Question) -> tuple[str, ArrayRec
     values = content.array_records.get("values")
     if values is None:
         raise InvalidReply("there are no values in this answer")
-    refused = _array(values, "refused", np.int64, (len(question.variables), 2))
+    refused = array_of(values, "refused", np.int64, (len(question.variables), 2))
     if (refused[:, 0] < 0).any() or (refused[:, 0] > len(_CODES)).any():
         raise InvalidReply("the answer refuses a variable for an unknown reason")
     refusals = {
@@ -281,19 +287,34 @@ def _read_answer(content: RecordDict, question: Question) -> tuple[str, ArrayRec
     return center, values, refusals
 
 
-def _arrays(**values: NDArray[np.float64] | NDArray[np.int64]) -> ArrayRecord:
+def arrays_of(**values: NDArray[np.float64] | NDArray[np.int64]) -> ArrayRecord:
+    """Put arrays into a record."""
     return ArrayRecord({name: Array(array) for name, array in values.items()})
 
 
-def _array(record: ArrayRecord, name: str, dtype: type[Any], shape: int | tuple[int, ...] | None) -> NDArray[Any]:
-    """Read one array; `shape` None means any length of one dimension."""
+def array_of(
+    record: ArrayRecord, name: str, dtype: type[Any], shape: int | tuple[int | None, ...] | None
+) -> NDArray[Any]:
+    """Read one array.
+
+    Parameters
+    ----------
+    shape : int, tuple, or None
+        What the array must have; None stands for any length, alone for any one-dimensional array.
+
+    Raises
+    ------
+    InvalidReply
+        If the array is missing, cannot be read, or has another type or shape.
+    """
     if name not in record:
         raise InvalidReply(f"there is no array {name!r}, only {sorted(record)}")
     try:
         array = record[name].numpy()
     except Exception:  # noqa: BLE001  (whatever numpy finds wrong with foreign bytes)
         raise InvalidReply(f"the array {name!r} cannot be read") from None
-    wanted = (array.size,) if shape is None else (shape,) if isinstance(shape, int) else shape
-    if array.dtype != dtype or array.shape != wanted or array.size > MAX_NUMBERS:
-        raise InvalidReply(f"the array {name!r} must be {np.dtype(dtype).name} of shape {shape or '(any,)'}")
+    wanted = shape if isinstance(shape, tuple) else (shape,)
+    fits = len(wanted) == array.ndim and all(w is None or w == n for w, n in zip(wanted, array.shape, strict=True))
+    if array.dtype != dtype or not fits or array.size > MAX_NUMBERS:
+        raise InvalidReply(f"the array {name!r} must be {np.dtype(dtype).name} of shape {wanted}")
     return array

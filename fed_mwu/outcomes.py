@@ -4,17 +4,27 @@ No size below k, and no count of missing values below k, is ever in here: a cent
 too small, and neither its size nor that of the other group.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from fed_mwu.exchange import Question
+from fed_mwu.quantiles import (
+    QUANTILE_METHODS,
+    QuantileEstimates,
+    QuantileMethod,
+    check_probabilities,
+    estimate_groups,
+)
 from fed_mwu.ranks import Alternative, CenterStatistic
 from fed_mwu.report import as_html, as_text
 from fed_mwu.results import ConfidenceInterval, RankTestResult
 from fed_mwu.table import Table
 
-__all__ = ["CenterOutcome", "FederatedResult", "Participation", "Status", "TableResult"]
+__all__ = ["CenterOutcome", "FederatedResult", "Participation", "QuantilesResult", "Status", "TableResult"]
 
 Status = Literal["took part", "declined", "excluded", "failed", "timed out", "not asked"]
 
@@ -138,6 +148,14 @@ class FederatedResult:
         """Compute the interval of the only variable's superiority; see `RankTestResult.confidence_interval`."""
         return self.test.confidence_interval(level)
 
+    def estimates_of(self, variable: str) -> tuple[QuantileEstimates, ...]:  # noqa: ARG002
+        """Return the quantiles of a variable; a test has none."""
+        return ()
+
+    def notes_of(self, variable: str) -> tuple[str, ...]:
+        """Return what a reader must know to read the results of a variable rightly."""
+        return self.tests[variable].notes if variable in self.tests else ()
+
     def summary(self) -> str:
         """Return the centers and the tests as text."""
         return as_text([self])
@@ -147,6 +165,45 @@ class FederatedResult:
 
     def _repr_html_(self) -> str:
         return as_html([self])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantilesResult(FederatedResult):
+    """Result of a quantile analysis.
+
+    Parameters
+    ----------
+    quantiles : mapping of str to tuple of QuantileEstimates
+        By variable: one for each group that has values, and each estimator.
+    notes : mapping of str to tuple of str
+        By variable: estimators without an answer, and why.
+    """
+
+    quantiles: Mapping[str, tuple[QuantileEstimates, ...]] = field(repr=False)
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def estimates_of(self, variable: str) -> tuple[QuantileEstimates, ...]:
+        """Return the quantiles of a variable."""
+        return self.quantiles.get(variable, ())
+
+    def notes_of(self, variable: str) -> tuple[str, ...]:
+        """Return which estimators have no answer, and why."""
+        return self.notes.get(variable, ())
+
+    @property
+    def estimates(self) -> NDArray[np.float64]:
+        """The quantiles of the only variable's first group.
+
+        Raises
+        ------
+        ValueError
+            If there are several variables, or there is no result.
+        """
+        if len(self.question.variables) != 1:
+            raise ValueError(f"there are {len(self.question.variables)} variables: use .quantiles[name]")
+        if not self.quantiles:
+            raise ValueError(f"there is no result: {self.failures[self.question.variables[0]]}")
+        return self.quantiles[self.question.variables[0]][0].estimates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +217,37 @@ class TableResult(FederatedResult):
     """
 
     tables: Mapping[str, Table] = field(repr=False)
+
+    def quantiles(
+        self, probabilities: ArrayLike, methods: Sequence[QuantileMethod] = ("yeo-johnson",)
+    ) -> "QuantilesResult":
+        """Estimate quantiles of each group from the tables; no further round is needed.
+
+        Parameters
+        ----------
+        probabilities : array_like of shape (P,)
+            Between 0 and 1.
+        methods : sequence of str
+            See `fed_mwu.table_quantiles`. What a method cannot answer is told in the result's notes.
+
+        Returns
+        -------
+        QuantilesResult
+
+        Raises
+        ------
+        ValueError
+            If a probability is not between 0 and 1 or a method is unknown.
+        """
+        p = check_probabilities(probabilities)
+        if unknown := [method for method in methods if method not in QUANTILE_METHODS]:
+            raise ValueError(f"methods must be some of {QUANTILE_METHODS}, got {unknown!r}")
+        found: dict[str, tuple[QuantileEstimates, ...]] = {}
+        notes: dict[str, tuple[str, ...]] = {}
+        for variable, table in self.tables.items():
+            found[variable], notes[variable] = estimate_groups(table, p, methods, self.question.groups)
+        common = {f.name: getattr(self, f.name) for f in fields(FederatedResult)}
+        return QuantilesResult(**{**common, "tests": {}}, quantiles=found, notes=notes)
 
     @property
     def table(self) -> Table:

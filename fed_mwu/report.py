@@ -2,10 +2,10 @@
 
 import html
 import json
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from fed_mwu.quantile_report import HEADER, plain, quantile_dict, quantile_rows
 from fed_mwu.ranks import Alternative
 from fed_mwu.results import RankTestResult, format_pvalue
 
@@ -70,6 +70,7 @@ def _variable_dict(results: Sequence["FederatedResult"], variable: str) -> dict[
     found: dict[str, Any] = {
         "centers": [_center_dict(c, p, results[0].alternative) for c, p in _by_center(results, variable).items()],
         "tests": [_test_dict(r.tests[variable]) for r in results if variable in r.tests],
+        "quantiles": [quantile_dict(q) for r in results for q in r.estimates_of(variable)],
         "failures": {r.analysis: r.failures[variable] for r in results if variable in r.failures},
     }
     for result in results:
@@ -109,23 +110,32 @@ def _test_dict(test: RankTestResult) -> dict[str, Any]:
 
 
 def _table_dict(table: "Table") -> dict[str, Any]:
-    limits = [x if math.isfinite(x) else ("Infinity" if x > 0 else "-Infinity") for x in table.limits.tolist()]
-    return {"limits": limits, "counts": table.counts.tolist()}
+    return {"limits": plain(table.limits.tolist()), "counts": table.counts.tolist()}
 
 
 def _sections(results: Sequence["FederatedResult"]) -> list[tuple[str, list[Rows], list[str]]]:
     """Return for each variable a title, the tables of centers and tests, and the notes."""
     question = results[0].question
     labels = ", ".join(f"{letter} = {label}" for letter, label in zip("XY", question.groups, strict=False))
-    title = f"{{}} by {question.group} ({labels}), k = {question.k}, {results[0].alternative}"
+    by = f" by {question.group} ({labels})" if question.group else ""
+    tested = f", {results[0].alternative}" if any(result.tests for result in results) else ""
+    title = f"{{}}{by}, k = {question.k}{tested}"
     return [
         (
             title.format(variable),
-            [_center_rows(results, variable), _test_rows(results, variable)],
+            _tables(results, variable),
             _notes(results, variable),
         )
         for variable in question.variables
     ]
+
+
+def _tables(results: Sequence["FederatedResult"], variable: str) -> list[Rows]:
+    """Return the centers, then tests and quantiles where there are any."""
+    quantiles = [q for r in results for q in r.estimates_of(variable)]
+    rows = [_center_rows(results, variable), _test_rows(results, variable)]
+    rows.append([HEADER, *[row for q in quantiles for row in quantile_rows(q)]])
+    return [found for found in rows if len(found) > 1 or found[0][0] == "center"]
 
 
 def _center_rows(results: Sequence["FederatedResult"], variable: str) -> Rows:
@@ -193,8 +203,7 @@ def _notes(results: Sequence["FederatedResult"], variable: str) -> list[str]:
     for result in results:
         if variable in result.failures:
             notes.append(f"{result.analysis}: no result, {result.failures[variable]}")
-        elif variable in result.tests:
-            notes += [f"{result.analysis}: {note}" for note in result.tests[variable].notes]
+        notes += [f"{result.analysis}: {note}" for note in result.notes_of(variable)]
     return notes
 
 

@@ -112,6 +112,9 @@ class Federation:
         Name of a center to its values: ``{group: array}`` for one variable, or ``{variable: {group: array}}``.
     k : int
         Anonymity threshold.
+    allow_quantile_loss : bool
+        Whether the centers answer `QuantileLoss`, which gives away single values; a real center's operator decides
+        that.
 
     Raises
     ------
@@ -128,13 +131,15 @@ class Federation:
     0.5871
     """
 
-    def __init__(self, centers: Mapping[str, Groups | Mapping[str, Groups]], *, k: int = 10) -> None:
+    def __init__(
+        self, centers: Mapping[str, Groups | Mapping[str, Groups]], *, k: int = 10, allow_quantile_loss: bool = False
+    ) -> None:
         if not centers:
             raise ValueError("centers must hold at least one center, got none")
         check_settings(k, 0)
         self.k = k
         self._sources = {
-            node_id: GroupSource(name, _by_variable(name, values))
+            node_id: GroupSource(name, _by_variable(name, values), allow_quantile_loss=allow_quantile_loss)
             for node_id, (name, values) in enumerate(centers.items(), start=2)
         }
         self._app = make_app(lambda context: self._sources[context.node_id])

@@ -13,14 +13,16 @@ from flwr.common.logger import log
 from flwr.serverapp import Grid, ServerApp
 
 from fed_mwu.errors import TooFewCenters
-from fed_mwu.outcomes import FederatedResult
+from fed_mwu.outcomes import FederatedResult, TableResult
+from fed_mwu.quantiles import QUANTILE_METHODS
 from fed_mwu.report import as_json, as_text
 
 from .center_tests import CenterTest, FisherMWU, SumMWU, WeightedMWU
+from .quantiles import QuantileLoss, YeoJohnson
 from .settings import WEIGHTED, Settings, read_settings
 from .tables import SequentialTable
 
-__all__ = ["RESULT_MARK", "app", "run"]
+__all__ = ["RESULT_MARK", "app", "run", "run_quantiles"]
 
 # Flower hands results of a ServerApp to the user through its log only: this line is for programs that read it.
 RESULT_MARK = "FED_MWU_RESULT "
@@ -34,7 +36,7 @@ def main(grid: Grid, context: Context) -> None:
     _show_progress()
     settings = read_settings(context.run_config)
     try:
-        results = run(grid, settings)
+        results = run_quantiles(grid, settings) if settings.analysis == "quantiles" else run(grid, settings)
     except TooFewCenters as error:
         log(ERROR, "%s", error)
         raise
@@ -61,7 +63,40 @@ def run(grid: Grid, settings: Settings) -> list[FederatedResult]:
     TooFewCenters
         If no variable has enough centers.
     """
-    options: dict[str, Any] = {
+    options = _options(settings)
+    results: dict[str, FederatedResult] = {}
+    if "table" in settings.tests:
+        results["table"] = SequentialTable(**options).start(grid=grid).analysis
+    center_tests = [_center_test(name, options) for name in settings.tests if name != "table"]
+    results |= zip((n for n in settings.tests if n != "table"), _one_round(grid, center_tests), strict=True)
+    return [results[name] for name in settings.tests]
+
+
+def run_quantiles(grid: Grid, settings: Settings) -> list[FederatedResult]:
+    """Run the quantile estimators of the settings; all that use a table share one.
+
+    Raises
+    ------
+    TooFewCenters
+        If no variable has enough centers.
+    """
+    options = _options(settings)
+    results: list[FederatedResult] = []
+    methods = [method for method in QUANTILE_METHODS if method in settings.estimators]
+    if methods:
+        table = SequentialTable(**options).start(grid=grid).analysis
+        if not isinstance(table, TableResult):
+            raise TypeError("a sequential table must give a table")
+        results.append(table.quantiles(settings.quantiles, methods))
+    if "data" in settings.estimators:
+        results.append(YeoJohnson(probabilities=settings.quantiles, **options).start(grid=grid).analysis)
+    if "loss" in settings.estimators:
+        results.append(QuantileLoss(probabilities=settings.quantiles, **options).start(grid=grid).analysis)
+    return results
+
+
+def _options(settings: Settings) -> dict[str, Any]:
+    return {
         "variables": settings.variables,
         "group": settings.group,
         "groups": settings.groups,
@@ -71,12 +106,6 @@ def run(grid: Grid, settings: Settings) -> list[FederatedResult]:
         "min_centers": settings.min_centers,
         "timeout": settings.timeout,
     }
-    results: dict[str, FederatedResult] = {}
-    if "table" in settings.tests:
-        results["table"] = SequentialTable(**options).start(grid=grid).analysis
-    center_tests = [_center_test(name, options) for name in settings.tests if name != "table"]
-    results |= zip((n for n in settings.tests if n != "table"), _one_round(grid, center_tests), strict=True)
-    return [results[name] for name in settings.tests]
 
 
 def _center_test(name: str, options: dict[str, Any]) -> CenterTest:

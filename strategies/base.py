@@ -230,7 +230,7 @@ class FederatedStrategy(Strategy):
             self._bytes += size_in_bytes(request.content)
             self._take(request, by_message.get(message.metadata.message_id))
         self._requests = []
-        return self._arrays(), None
+        return self._end_round(), None
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -254,7 +254,8 @@ class FederatedStrategy(Strategy):
             asked.k,
         )
 
-    def _arrays(self) -> ArrayRecord | None:
+    def _end_round(self) -> ArrayRecord | None:
+        """Make of a round's answers what must wait for all of them; return what travels on in Flower's arrays."""
         return None
 
     def _take(self, request: Request, reply: Message | None) -> None:

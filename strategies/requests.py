@@ -22,12 +22,16 @@ _FLOWER_ERRORS = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One message to a center: the action, its content, and the question that the answer must fit."""
+    """One message to a center: the action, its content, and the question that the answer must fit.
+
+    `asked` is the question with what else it brings along, where a strategy needs that to read the answer.
+    """
 
     center: Center
     action: str
     content: RecordDict
     question: Question
+    asked: object = None
 
 
 def failure(reply: Message) -> str:

@@ -118,7 +118,7 @@ class SequentialTable(FederatedStrategy):
         if not table.is_private(k):
             raise InvalidReply("a count of its table lies between 0 and k")
 
-    def _arrays(self) -> ArrayRecord | None:
+    def _end_round(self) -> ArrayRecord | None:
         return encode_tables(self.question.variables, self._tables)
 
     def _test(self, variable: str) -> RankTestResult | None:
