@@ -12,8 +12,9 @@ from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from fed_mwu.errors import Decline, NotPrivate
-from fed_mwu.messages import decode_question, decode_table_question, encode_decline
+from fed_mwu.messages import decode_question, decode_table_question
 from fed_mwu.quantile_messages import decode_loss_question, decode_transform_question
+from fed_mwu.record_messages import encode_decline
 
 from .handlers import describe, statistic, table
 from .quantile_handlers import loss, transform

@@ -1,4 +1,4 @@
-"""Questions and answers <-> Flower records: the only module of this package that imports flwr.
+"""Questions and answers <-> Flower records; only the modules named messages import flwr here.
 
 The wire, protocol 1. A question is a ``ConfigRecord`` named "question"; a table question has an ``ArrayRecord``
 "tables" too. An answer is a ``ConfigRecord`` "answer" (protocol, center, and "declined" if nothing is answered) and
@@ -12,17 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
-from flwr.common.serde import recorddict_to_proto
-from numpy.typing import NDArray
+from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 
 from fed_mwu.errors import Decline, InvalidReply
 from fed_mwu.exchange import (
-    DECLINES,
     Counts,
     Description,
     Question,
-    Refusal,
     StatisticAnswer,
     TableAnswer,
     TableQuestion,
@@ -30,39 +26,25 @@ from fed_mwu.exchange import (
 from fed_mwu.limits import Ends
 from fed_mwu.ragged import pack_tables, unpack_tables
 from fed_mwu.ranks import CenterStatistic
+from fed_mwu.record_messages import PROTOCOL, array_of, arrays_of, encode_answer, read_answer
 from fed_mwu.table import Table
 
 __all__ = [
-    "PROTOCOL",
-    "array_of",
-    "arrays_of",
     "decode_description",
     "decode_question",
     "decode_statistic_answer",
     "decode_table_answer",
     "decode_table_question",
     "decode_tables",
-    "encode_answer",
-    "encode_decline",
     "encode_description",
     "encode_question",
     "encode_statistic_answer",
     "encode_table_answer",
     "encode_table_question",
     "encode_tables",
-    "read_answer",
-    "size_in_bytes",
 ]
 
-PROTOCOL = 1
-MAX_NUMBERS = 50_000_000
-_CODES = tuple(DECLINES)
 _QUESTION_KEYS = {"protocol", "variables", "group", "groups", "k", "ends", "low", "high", "max-bins"}
-
-
-def size_in_bytes(content: RecordDict) -> int:
-    """Return the size of a message's content as it is sent."""
-    return int(recorddict_to_proto(content).ByteSize())
 
 
 # --- questions -------------------------------------------------------------------------------------------------------
@@ -167,12 +149,6 @@ def decode_tables(record: ArrayRecord, variables: Sequence[str], n_groups: int) 
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
-def encode_decline(center: str, code: str) -> RecordDict:
-    """Put the refusal of a whole message into records."""
-    record = ConfigRecord({"protocol": PROTOCOL, "center": center, "declined": Refusal(code).code})
-    return RecordDict({"answer": record})
-
-
 def encode_description(answer: Description, question: Question) -> RecordDict:
     """Put the sizes of a center into records."""
     none = Counts((0,) * len(question.groups), (0,) * len(question.groups))
@@ -247,74 +223,3 @@ def decode_statistic_answer(content: RecordDict, question: Question) -> Statisti
                 raise InvalidReply(f"a statistic contradicts itself: {error}") from None
     kept = {v: tuple(m) for v, m in zip(question.variables, missing, strict=True) if v in statistics}
     return StatisticAnswer(center, statistics, kept, refusals)
-
-
-def encode_answer(
-    center: str, question: Question, refusals: Mapping[str, Refusal], **values: NDArray[np.float64] | NDArray[np.int64]
-) -> RecordDict:
-    """Put what every answer has into records: protocol, center, refusals, and arrays of one entry per variable."""
-    refused = np.zeros((len(question.variables), 2), dtype=np.int64)
-    for row, variable in zip(refused, question.variables, strict=True):
-        if variable in refusals:
-            row[:] = _CODES.index(refusals[variable].code) + 1, refusals[variable].group
-    record = ConfigRecord({"protocol": PROTOCOL, "center": center})
-    return RecordDict({"answer": record, "values": arrays_of(refused=refused, **values)})
-
-
-def read_answer(content: RecordDict, question: Question) -> tuple[str, ArrayRecord, dict[str, Refusal]]:
-    """Read what every answer has; raises `Decline` for a refusal of the whole message, `InvalidReply` for nonsense."""
-    record = content.config_records.get("answer")
-    if record is None or not isinstance(center := record.get("center"), str):
-        raise InvalidReply("there is no answer in this message")
-    if record.get("protocol") != PROTOCOL:
-        raise InvalidReply(f"the answer speaks protocol {record.get('protocol')!r}, this server {PROTOCOL}")
-    if "declined" in record:
-        code = record["declined"]
-        if not isinstance(code, str) or code not in _CODES:
-            raise InvalidReply("the answer declines for an unknown reason")
-        raise Decline(code, DECLINES[code])
-    values = content.array_records.get("values")
-    if values is None:
-        raise InvalidReply("there are no values in this answer")
-    refused = array_of(values, "refused", np.int64, (len(question.variables), 2))
-    if (refused[:, 0] < 0).any() or (refused[:, 0] > len(_CODES)).any():
-        raise InvalidReply("the answer refuses a variable for an unknown reason")
-    refusals = {
-        variable: Refusal(_CODES[code - 1], group)
-        for variable, (code, group) in zip(question.variables, refused.tolist(), strict=True)
-        if code
-    }
-    return center, values, refusals
-
-
-def arrays_of(**values: NDArray[np.float64] | NDArray[np.int64]) -> ArrayRecord:
-    """Put arrays into a record."""
-    return ArrayRecord({name: Array(array) for name, array in values.items()})
-
-
-def array_of(
-    record: ArrayRecord, name: str, dtype: type[Any], shape: int | tuple[int | None, ...] | None
-) -> NDArray[Any]:
-    """Read one array.
-
-    Parameters
-    ----------
-    shape : int, tuple, or None
-        What the array must have; None stands for any length, alone for any one-dimensional array.
-
-    Raises
-    ------
-    InvalidReply
-        If the array is missing, cannot be read, or has another type or shape.
-    """
-    if name not in record:
-        raise InvalidReply(f"there is no array {name!r}, only {sorted(record)}")
-    try:
-        array = record[name].numpy()
-    except Exception:  # noqa: BLE001  (whatever numpy finds wrong with foreign bytes)
-        raise InvalidReply(f"the array {name!r} cannot be read") from None
-    wanted = shape if isinstance(shape, tuple) else (shape,)
-    fits = len(wanted) == array.ndim and all(w is None or w == n for w, n in zip(wanted, array.shape, strict=True))
-    if array.dtype != dtype or not fits or array.size > MAX_NUMBERS:
-        raise InvalidReply(f"the array {name!r} must be {np.dtype(dtype).name} of shape {wanted}")
-    return array

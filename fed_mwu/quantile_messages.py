@@ -1,4 +1,4 @@
-"""Quantile questions and answers <-> Flower records: with `fed_mwu.messages` the only module here that imports flwr.
+"""Quantile questions and answers <-> Flower records: like all modules here that are named messages it imports flwr.
 
 A question's numbers are an ``ArrayRecord`` "asked": "lams" of shape (V, G, Q), or "probabilities" (P,) and
 "candidates" of shape (V, G, P, M). An answer's are in "values", in the order of the question's variables, zeros where
@@ -12,9 +12,10 @@ from flwr.app import RecordDict
 from numpy.typing import NDArray
 
 from fed_mwu.errors import Decline, InvalidReply
-from fed_mwu.messages import array_of, arrays_of, decode_question, encode_answer, encode_question, read_answer
+from fed_mwu.messages import decode_question, encode_question
 from fed_mwu.quantile_exchange import LossQuestion, LossReply, TransformQuestion, TransformReply
 from fed_mwu.quantile_loss import LossAnswer
+from fed_mwu.record_messages import array_of, arrays_of, encode_answer, read_answer
 from fed_mwu.yeo_johnson_sums import TransformSums
 
 __all__ = [

@@ -182,12 +182,14 @@ def _distribution(tables: Sequence[Table], group: int) -> tuple[Floats, Floats]:
 
 def _step(limits: Floats, share: Floats, p: Floats) -> Floats:
     # Shares come from sums of fractions: what lacks a rounding error of p has reached it.
-    return limits[np.minimum(np.searchsorted(share, p * (1.0 - 1e-12)), limits.size - 1)]
+    reached: Floats = limits[np.minimum(np.searchsorted(share, p * (1.0 - 1e-12)), limits.size - 1)]
+    return reached
 
 
 def _below(limits: Floats, share: Floats, p: Floats) -> Floats:
     """Return the largest limit at which the share is still at most p, counting from the last of equal shares."""
-    return limits[np.searchsorted(share, p, side="right").clip(1) - 1]
+    below: Floats = limits[np.searchsorted(share, p, side="right").clip(1) - 1]
+    return below
 
 
 def _linear(limits: Floats, share: Floats, p: Floats) -> Floats:

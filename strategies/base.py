@@ -16,9 +16,9 @@ from flwr.serverapp.strategy import Strategy
 from fed_mwu.errors import Decline, InvalidReply, NotPrivate
 from fed_mwu.exchange import Question
 from fed_mwu.limits import Ends
-from fed_mwu.messages import size_in_bytes
 from fed_mwu.outcomes import FederatedResult
 from fed_mwu.ranks import ALTERNATIVES, Alternative
+from fed_mwu.record_messages import size_in_bytes
 from fed_mwu.results import RankTestResult
 
 from .nodes import wait_for_nodes

@@ -26,14 +26,13 @@ from fed_mwu.messages import (
     decode_statistic_answer,
     decode_table_answer,
     decode_table_question,
-    encode_decline,
     encode_description,
     encode_question,
     encode_statistic_answer,
     encode_table_answer,
     encode_table_question,
-    size_in_bytes,
 )
+from fed_mwu.record_messages import encode_decline, size_in_bytes
 
 QUESTION = Question(("a", "b", "c"), "g", ("no", "yes"), k=5, ends=Ends.natural(0, np.inf), max_bins=7)
 TABLES = {

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from case_files import read_cases
-from fed_mwu import Ends, Table, bin_center, join_center, table_quantiles
+from fed_mwu import Ends, Table, bin_center, inverse_yeo_johnson, join_center, table_quantiles
 from fed_mwu.quantiles import QUANTILE_METHODS, estimate_from_table
 from fed_mwu.yeo_johnson_table import fit_table
 
@@ -66,13 +66,16 @@ def test_grouped_fit_is_the_maximum(rng, shape, sign):
 
 @given(st.floats(-6, 6), st.floats(-4, 4))
 def test_grouped_fit_stands_any_unit_and_offset(exponent, place):
-    # The curve is fitted on the data's own scale: on data far from 0 the transform itself becomes an exponential, so
-    # that shifting and rescaling them leave the quantiles' places alone.
-    values = np.random.default_rng(3).gamma(4, size=600)
-    unit, offset = 10.0**exponent, 10.0 ** (exponent + 4) * (1 + abs(place))
-    plain = fit_table([bin_center([1e4 + values], k=20)]).quantiles(P) - 1e4
-    moved = (fit_table([bin_center([offset + unit * values], k=20)]).quantiles(P) - offset) / unit
-    assert moved == pytest.approx(plain, rel=0.02)
+    # The curve is fitted on the data's own scale. Far from 0 the transform is an exponential of the data, so that
+    # shifting and rescaling them leave the quantiles' places alone: an identity for an optimum found from anywhere.
+    table = bin_center([np.random.default_rng(3).gamma(4, size=600)], k=20)
+    unit = 10.0**exponent
+    offset = unit * 1e5 * (5 + place)
+    places = [
+        (fit_table([Table(o + u * table.limits, table.counts)]).quantiles(P) - o) / u
+        for o, u in ((1e5, 1), (offset, unit))
+    ]
+    assert places[0] == pytest.approx(places[1], rel=1e-3)
 
 
 @pytest.mark.parametrize("name", HISTOGRAMS)
@@ -135,20 +138,21 @@ def test_rescaling_rescales_exactly(rng, method):
 def test_several_tables_pool(rng):
     values = [rng.gamma(4, size=400) for _ in range(4)]
     tables = [bin_center([part], k=20, ends=Ends.buffer()) for part in values]
-    truth = np.quantile(np.concatenate(values), P)
+    middle = [0.25, 0.5, 0.75]
+    truth = np.quantile(np.concatenate(values), middle)
     for method in QUANTILE_METHODS:
-        assert table_quantiles(tables, P, method=method) == pytest.approx(truth, rel=0.12)
+        assert table_quantiles(tables, middle, method=method) == pytest.approx(truth, rel=0.05)
     assert table_quantiles([tables[0]] * 3, P) == pytest.approx(table_quantiles(tables[0], P), rel=1e-6)
 
 
 @pytest.mark.parametrize("method", ["yeo-johnson", "step"])
 def test_confidence_limits_cover_as_often_as_stated(method):
-    # 600 seeded samples that are lognormal, where the model is right up to the unit: a standard error of 0.009.
+    # 600 seeded samples for which the model is right: a standard error of 0.009.
     rng = np.random.default_rng(11)
-    truth = np.exp(stats.norm.ppf([0.1, 0.5, 0.9])) - 1
+    truth = inverse_yeo_johnson(2 + 0.5 * stats.norm.ppf([0.1, 0.5, 0.9]), 0.3)
     covered = np.zeros(3)
     for _ in range(600):
-        table = bin_center([np.exp(rng.normal(size=300)) - 1], k=10)
+        table = bin_center([inverse_yeo_johnson(rng.normal(2, 0.5, size=300), 0.3)], k=10)
         found = estimate_from_table(table, [0.1, 0.5, 0.9], method=method, group=0, label="")
         covered += (found.low <= truth) & (truth <= found.high)
     assert (covered / 600 > 0.95 - 4 * 0.009).all()

@@ -20,7 +20,7 @@ from fed_mwu import (
 )
 from fed_mwu.clients.handlers import column_key
 from fed_mwu.errors import TooFewCenters
-from fed_mwu.messages import encode_decline
+from fed_mwu.record_messages import encode_decline
 from fed_mwu.simulations import Federation
 from fed_mwu.simulations.local import LocalGrid, identity
 from fed_mwu.strategies import FisherMWU, SequentialTable, SumMWU, WeightedMWU
