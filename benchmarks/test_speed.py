@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fed_mwu import bin_center, center_statistic
+from fed_mwu import bin_center, center_statistic, fit_yeo_johnson
 from fed_mwu.simulations import Federation
 from fed_mwu.strategies import SequentialTable, WeightedMWU
+from fed_mwu.yeo_johnson_table import fit_table
 
 RNG = np.random.default_rng(7)
 
@@ -58,6 +59,22 @@ class TestFineBinning:
 
     def test_bin_center(self, benchmark, million):
         benchmark(bin_center, [million[0][:500_000], million[1][:500_000]], k=10, max_bins=0)
+
+
+@pytest.mark.benchmark(group="Yeo-Johnson fit of 1,000,000")
+class TestYeoJohnson:
+    def test_fit_yeo_johnson(self, benchmark, million):
+        benchmark(fit_yeo_johnson, np.exp(million[0] / 3))
+
+    def test_scipy(self, benchmark, million):
+        benchmark(stats.yeojohnson, np.exp(million[0] / 3))
+
+
+@pytest.mark.benchmark(group="grouped fit of a table of 60 bins")
+def test_fit_table(benchmark):
+    table = bin_center([RNG.gamma(4, size=1500)], k=25)
+    assert 55 <= table.n_bins <= 65
+    benchmark(fit_table, [table])
 
 
 @pytest.fixture(scope="module")

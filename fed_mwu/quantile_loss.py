@@ -58,10 +58,10 @@ def loss_and_gradient(values: Floats, q: Floats, probabilities: Floats) -> LossA
     return LossAnswer(loss, below - p * values.size, at_most - p * values.size)
 
 
-def _number(place: int) -> float:
-    """Return the float64 at a place in the order of all of them; 0 is at 0."""
-    magnitude = np.array([abs(place)], dtype=np.int64).view(np.float64)[0]
-    return math.copysign(float(magnitude), place)
+def _numbers(places: list[int]) -> Floats:
+    """Return the float64 at places in the order of all of them; 0 is at 0."""
+    signed = np.array(places, dtype=np.int64)
+    return np.copysign(np.abs(signed).view(np.float64), signed)
 
 
 @dataclass(slots=True)
@@ -85,22 +85,23 @@ class QuantileSearch:
     @property
     def answer(self) -> float:
         """The smallest number known to be large enough."""
-        return _number(self.high)
+        return float(_numbers([self.high])[0])
 
     def candidates(self) -> Floats:
         """Return the numbers to ask about, evenly spread in the order of numbers."""
+        return _numbers([max(place, -_INFINITY) for place in self._places()])
+
+    def _places(self) -> list[int]:
         width = self.high - self.low
-        places = [self.low + width * (i + 1) // (CANDIDATES + 1) for i in range(CANDIDATES)]
-        return np.array([_number(min(max(place, -_INFINITY), _INFINITY)) for place in places])
+        return [self.low + width * i // (CANDIDATES + 1) for i in range(1, CANDIDATES + 1)]
 
     def narrow(self, upper: Floats, n: float) -> None:
         """Take the pooled upper sub-gradients at the candidates."""
         # A rounding error of p n must not ask for one value more.
         rank = max(1.0, math.ceil(self.probability * n * (1.0 - 1e-12)))
         enough = np.round(upper + self.probability * n) >= rank
-        width = self.high - self.low
         first = int(np.argmax(enough)) if enough.any() else CANDIDATES
-        places = [self.low + width * (i + 1) // (CANDIDATES + 1) for i in range(CANDIDATES)]
+        places = self._places()
         low = places[first - 1] if first else self.low
         self.high = places[first] if first < CANDIDATES else self.high
         self.low = low

@@ -10,6 +10,7 @@ array([10., 20., 30.])
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from fed_mwu.table import Table
-from fed_mwu.yeo_johnson_table import fit_table
+from fed_mwu.yeo_johnson_table import TableFit, fit_table
 
 __all__ = [
     "QUANTILE_METHODS",
@@ -114,11 +115,17 @@ def table_quantiles(
     if not found:
         raise ValueError(f"group {group} has no values in these tables, so it has no quantiles")
     if method == "yeo-johnson":
-        return fit_table(found, group).quantiles(p)
+        return _fit(tuple(found), group).quantiles(p)
     if method == "interpolation":
         return _interpolate(found, p, group)
     limits, share = _distribution(found, group)
     return _step(limits, share, p) if method == "step" else _linear(limits, share, p)
+
+
+@lru_cache(maxsize=64)
+def _fit(tables: tuple[Table, ...], group: int) -> TableFit:
+    """Fit once what several estimators and their confidence limits use."""
+    return fit_table(tables, group)
 
 
 def estimate_from_table(
@@ -140,7 +147,7 @@ def estimate_from_table(
     limits, share = _distribution([table], group)
     bracket = np.column_stack((_below(limits, share, p), _step(limits, share, p)))
     if method == "yeo-johnson":
-        low, high = fit_table([table], group).interval(p, 0.95)
+        low, high = _fit((table,), group).interval(p, 0.95)
     else:
         half = ndtri(0.975) * np.sqrt(p * (1.0 - p) / float(table.counts[group].sum()))
         low = _below(limits, share, np.maximum(p - half, 0.0))
@@ -210,7 +217,7 @@ def _linear(limits: Floats, share: Floats, p: Floats) -> Floats:
 
 
 def _interpolate(tables: Sequence[Table], p: Floats, group: int) -> Floats:
-    fit = fit_table(tables, group)
+    fit = _fit(tuple(tables), group)
     limits, share = _distribution(tables, group)
     inside = np.isfinite(limits) & (share > 0.0) & (share < 1.0)
     scores, first = np.unique(ndtri(share[inside]), return_index=True)

@@ -116,9 +116,12 @@ def _table_dict(table: "Table") -> dict[str, Any]:
 def _sections(results: Sequence["FederatedResult"]) -> list[tuple[str, list[Rows], list[str]]]:
     """Return for each variable a title, the tables of centers and tests, and the notes."""
     question = results[0].question
-    labels = ", ".join(f"{letter} = {label}" for letter, label in zip("XY", question.groups, strict=False))
+    labels = ", ".join(question.groups)
+    tested = ""
+    if any(result.tests for result in results):
+        labels = ", ".join(f"{letter} = {label}" for letter, label in zip("XY", question.groups, strict=False))
+        tested = f", {results[0].alternative}"
     by = f" by {question.group} ({labels})" if question.group else ""
-    tested = f", {results[0].alternative}" if any(result.tests for result in results) else ""
     title = f"{{}}{by}, k = {question.k}{tested}"
     return [
         (
@@ -141,7 +144,10 @@ def _tables(results: Sequence["FederatedResult"], variable: str) -> list[Rows]:
 def _center_rows(results: Sequence["FederatedResult"], variable: str) -> Rows:
     centers = _by_center(results, variable)
     header = ["center", *results[0].question.groups, *_CENTER_NUMBERS, "status"]
-    return [header, *[_center_row(name, parts, results[0]) for name, parts in centers.items()]]
+    rows = [header, *[_center_row(name, parts, results[0]) for name, parts in centers.items()]]
+    if any(row[-2] != "-" for row in rows[1:]):
+        return rows
+    return [[*row[: -1 - len(_CENTER_NUMBERS)], row[-1]] for row in rows]  # nobody was asked for a statistic
 
 
 def _center_row(name: str, parts: Sequence[tuple[str, "Participation"]], result: "FederatedResult") -> list[str]:

@@ -6,7 +6,7 @@ another unit of the data gives another lambda. Not promised: that the transforme
 
 >>> fit = fit_yeo_johnson([0.2, 0.5, 0.9, 1.6, 3.1, 7.4])
 >>> round(fit.lam, 4)
--0.4706
+-0.6069
 """
 
 import math

@@ -127,11 +127,12 @@ class YeoJohnson(QuantileStrategy):
             self._profiles = {v: [None] * n_groups for v in self.question.variables}
         self._sums = {variable: [] for variable in self.pending}
         number = FIRST_NODES if server_round == 1 else NEXT_NODES
+        nodes = {variable: self._nodes(variable, number) for variable in self.pending}
         requests = []
         for center in self.roster:
             if names := self._asked_of(center):
                 question = self.question.about(names)
-                asked = TransformQuestion(question, {v: self._nodes(v, number) for v in names})
+                asked = TransformQuestion(question, {v: nodes[v] for v in names})
                 requests.append(Request(center, "transform", encode_transform_question(asked), question, asked))
         return requests
 
@@ -205,7 +206,6 @@ class QuantileLoss(QuantileStrategy):
         self._searches: dict[str, list[list[QuantileSearch]]] = {}
         self._losses: dict[str, list[tuple[tuple[int, ...], tuple[LossAnswer, ...]]]] = {}
         self._present: dict[str, list[str]] = {}
-        self._asked: dict[str, Any] = {}
 
     @property
     def n_rounds(self) -> int:
@@ -213,25 +213,25 @@ class QuantileLoss(QuantileStrategy):
         return 11
 
     def _ask(self, server_round: int, arrays: ArrayRecord) -> list[Request]:
+        if not self.pending:
+            return []
         self._losses = {variable: [] for variable in self.pending}
         for variable in self.pending:
             self._searches.setdefault(variable, self._fresh())
+        # Variables share rows of probabilities; those that have just started repeat theirs.
+        rows = self._rows()
+        probabilities = np.tile(self.probabilities, rows)
+        candidates = {variable: self._candidates(variable, rows) for variable in self.pending}
         requests = []
         for center in self.roster:
             if names := self._asked_of(center):
-                # Variables share rows of probabilities; those that have just started repeat theirs.
-                rows = self._rows()
                 question = self.question.about(names)
-                asked = LossQuestion(
-                    question, np.tile(self.probabilities, rows), {v: self._candidates(v, rows) for v in names}
-                )
+                asked = LossQuestion(question, probabilities, {v: candidates[v] for v in names})
                 requests.append(Request(center, "loss", encode_loss_question(asked), question, asked))
         return requests
 
     def _rows(self) -> int:
-        return (
-            max(len(groups[0]) for v, groups in self._searches.items() if v in self.pending) // self.probabilities.size
-        )
+        return max(len(searches) for v in self.pending for searches in self._searches[v]) // self.probabilities.size
 
     def _fresh(self) -> list[list[QuantileSearch]]:
         return [[QuantileSearch(float(p)) for p in self.probabilities] for _ in self.question.groups]
@@ -289,7 +289,9 @@ class QuantileLoss(QuantileStrategy):
             for i, search in enumerate(searches):
                 if not search.done:
                     search.narrow(at_most[i % at_most.shape[0]] - search.probability * n, n)
-        return all(search.done for searches in self._searches[variable] for search in searches if len(searches) > 1)
+        # A group without values keeps its first few searches, and needs no answer.
+        started = (s for s in self._searches[variable] if len(s) > self.probabilities.size)
+        return all(search.done for searches in started for search in searches)
 
     def _estimates(self, variable: str) -> tuple[QuantileEstimates, ...]:
         found = []

@@ -4,8 +4,10 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from fed_mwu import fit_yeo_johnson
 from fed_mwu.clients.source import demo_sources
 from fed_mwu.report import as_dict
 from fed_mwu.simulations import Federation
@@ -87,6 +89,20 @@ def test_a_folder_of_csv_files(env, tmp_path):
     found = result_in(flwr_run(env, config, nodes=2))
     centers = found["variables"]["pain"]["centers"]
     assert sorted((center["center"], *center["sizes"]) for center in centers) == [("north", 30, 30), ("south", 30, 30)]
+
+
+def test_quantiles(env):
+    config = {"analysis": "quantiles", "estimators": "yeo-johnson,step,data,loss", "allow-quantile-loss": True}
+    config |= {"group": "", "quantiles": "0.25,0.5,0.9", "output": ""}
+    found = result_in(flwr_run(env, config))["variables"]["thalach"]["quantiles"]
+    values = np.concatenate([source.groups("thalach", "", ("all",))[0] for source in demo_sources()])
+    values = values[~np.isnan(values)]
+    by_estimator = {q["estimator"]: q["estimates"] for q in found}
+    assert by_estimator["loss"] == np.quantile(values, [0.25, 0.5, 0.9], method="inverted_cdf").tolist()
+    assert by_estimator["yeo-johnson data"] == pytest.approx(
+        fit_yeo_johnson(values).quantiles([0.25, 0.5, 0.9]), rel=1e-9
+    )
+    assert by_estimator["yeo-johnson"] == pytest.approx(by_estimator["loss"], rel=0.03)
 
 
 def test_a_wrong_value_is_refused_before_any_round(env):

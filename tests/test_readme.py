@@ -27,7 +27,7 @@ def test_the_notebook_snippets_print_what_stands_below_them():
                 exec(code, names)
             assert printed.getvalue() == below
             checked += 1
-    assert checked == 3
+    assert checked == 4
 
 
 def test_the_server_app_example(capsys):

@@ -86,6 +86,14 @@ def test_data_of_a_small_unit_need_a_third_round(rng):
     assert result.quantiles["value"][0].estimates == pytest.approx(fit_yeo_johnson(np.concatenate(data)).quantiles(P))
 
 
+@pytest.mark.parametrize("strategy", [YeoJohnson, QuantileLoss])
+def test_a_group_that_is_empty_everywhere_has_no_quantiles(rng, strategy):
+    centers = {name: {"x": rng.gamma(3, size=90), "y": []} for name in "AB"}
+    result = Federation(centers, allow_quantile_loss=True).run(strategy(probabilities=P))
+    assert [found.group for found in result.quantiles["value"]] == ["x"]
+    assert result.centers[0].variables["value"].sizes == (90, 0)
+
+
 def test_a_constant_column_is_its_value():
     result = Federation({"A": {"x": [7.25] * 50}, "B": {"x": [7.25] * 50}}).run(YeoJohnson(probabilities=P))
     assert result.estimates == pytest.approx([7.25] * 5)
