@@ -112,8 +112,8 @@ class ColumnSource:
         if column not in self.columns:
             raise Decline("unknown-group", "not one of this center's columns")
         values = _numeric([_present(value) for value in self.columns[variable]])
-        found = np.array([_label(value) for value in self.columns[column]], dtype=object)
-        return [values[np.isin(found.astype(str), [_label(part) for part in label.split("|")])] for label in labels]
+        found = np.array([_label(value) for value in self.columns[column]], dtype=np.str_)
+        return [values[np.isin(found, _alternatives(label, found))] for label in labels]
 
 
 def _numeric(values: ArrayLike | list[object]) -> Values:
@@ -133,6 +133,11 @@ def _label(value: object) -> str:
         return repr(float(text))
     except ValueError:
         return text
+
+
+def _alternatives(label: str, found: NDArray[np.str_]) -> list[str]:
+    """Return the labels that a group's label stands for: itself if it occurs, else what "|" separates in it."""
+    return [_label(label)] if _label(label) in found else [_label(part) for part in label.split("|")]
 
 
 def read_csv(path: Path) -> dict[str, list[str]]:

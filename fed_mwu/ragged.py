@@ -15,6 +15,7 @@ from fed_mwu.table import Table
 
 __all__ = ["pack_tables", "unpack_tables"]
 
+MOST_BINS = 1_000_000
 MAX_SIZE = 2.0**53  # beyond it float64 no longer counts one by one
 
 
@@ -46,6 +47,8 @@ def unpack_tables(
         If the arrays do not fit each other or a piece is no table.
     """
     lengths = np.diff(offsets)
+    if (lengths > MOST_BINS).any():
+        raise InvalidReply(f"a table has more than {MOST_BINS} bins")
     bins = np.maximum(lengths - 1, 0)
     if offsets[0] != 0 or (lengths < 0).any() or (lengths == 1).any() or offsets[-1] != limits.size:
         raise InvalidReply("the offsets of the tables do not cut their limits")

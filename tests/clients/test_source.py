@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from flwr.app import Context, RecordDict
 
-from fed_mwu.clients.source import DEFAULT_MINIMUM_K, demo_sources, open_source
+from fed_mwu.clients.source import DEFAULT_MINIMUM_K, ColumnSource, demo_sources, open_source
 from fed_mwu.errors import Decline
 
 CSV = "value,arm,note\n1.5,0,a\n?,1,b\n2,1.0,c\n NA ,0,d\n-3,2,e\n"
@@ -63,6 +63,16 @@ def test_labels_and_missing_values(folder):
     assert np.array_equal(one, [np.nan, 2], equal_nan=True)
 
 
+def test_a_label_may_stand_for_several(folder):
+    source = simulated(0, {"data": str(folder)})
+    both, none = source.groups("value", "arm", ("0|2", "7|8"))
+    assert np.array_equal(both, [1.5, np.nan, -3], equal_nan=True)
+    assert none.size == 0
+    assert source.groups("value", "", ("all",))[0].size == 5
+    odd = ColumnSource("odd", {"v": ["1", "2", "3"], "g": ["a|b", "a", "b"]}, b"")
+    assert [group.tolist() for group in odd.groups("v", "g", ("a|b", "a"))] == [[1], [2]]
+
+
 @pytest.mark.parametrize(
     ("variable", "column", "code"),
     [("age", "arm", "unknown-variable"), ("value", "sex", "unknown-group"), ("note", "arm", "not-numeric")],
@@ -79,6 +89,10 @@ def test_a_deployed_node_reads_what_its_operator_names(folder, tmp_path):
     assert (source.name, source.minimum_k) == ("North", DEFAULT_MINIMUM_K)
     assert source.secret == (tmp_path / "secret").read_bytes()
     assert open_source(context({**node, "min-k": 25})).minimum_k == 25
+    # Only the operator allows the quantile loss, and only by saying true: a run config does not.
+    assert not open_source(context(node, {"allow-quantile-loss": True})).allow_quantile_loss
+    assert not open_source(context({**node, "allow-quantile-loss": "no"})).allow_quantile_loss
+    assert open_source(context({**node, "allow-quantile-loss": True})).allow_quantile_loss
 
 
 def test_a_path_in_the_run_config_is_not_looked_at_on_a_deployed_node(folder, tmp_path):

@@ -135,6 +135,11 @@ def test_no_question_is_a_typed_decline():
 
 
 HOSTILE = {
+    "ten million bins": {
+        "offsets": np.array([0, 10_000_001, 10_000_001, 10_000_001]),
+        "limits": np.arange(10_000_001.0),
+        "counts": np.zeros(20_000_000),
+    },
     "NaN count": {"counts": np.full(8, np.nan)},
     "negative count": {"counts": np.array([-1.0, 1, 1, 1, 1, 1, 1, 1])},
     "infinite count": {"counts": np.array([np.inf, 1, 1, 1, 1, 1, 1, 1])},

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from case_files import read_cases
-from fed_mwu import Ends, Table, bin_center, inverse_yeo_johnson, join_center, table_quantiles
+from fed_mwu import Ends, Table, bin_center, inverse_yeo_johnson, join_center, table_quantiles, yeo_johnson_table
 from fed_mwu.quantiles import QUANTILE_METHODS, estimate_from_table
 from fed_mwu.yeo_johnson_table import fit_table
 
@@ -76,6 +76,19 @@ def test_grouped_fit_stands_any_unit_and_offset(exponent, place):
         for o, u in ((1e5, 1), (offset, unit))
     ]
     assert places[0] == pytest.approx(places[1], rel=1e-3)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_the_optimum_does_not_depend_on_the_start(rng, monkeypatch, unit):
+    table = bin_center([unit * rng.gamma(4, size=1500)], k=25)
+    fits = []
+    for start in (-6.0, -1.0, 0.0, 2.0, 6.0):
+        monkeypatch.setattr(yeo_johnson_table, "_STARTS", np.array([start]))
+        fits.append(fit_table([table]))
+    expected = fits[2]
+    for fit in fits:
+        assert fit.lam == pytest.approx(expected.lam, rel=1e-6, abs=1e-6)
+        assert fit.quantiles(P) == pytest.approx(expected.quantiles(P), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", HISTOGRAMS)
