@@ -6,7 +6,7 @@ too small, and neither its size nor that of the other group.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,7 @@ from fed_mwu.table import Table
 
 __all__ = ["CenterOutcome", "FederatedResult", "Participation", "QuantilesResult", "Status", "TableResult"]
 
+T = TypeVar("T")
 Status = Literal["took part", "declined", "excluded", "failed", "timed out", "not asked"]
 
 
@@ -117,12 +118,15 @@ class FederatedResult:
         ValueError
             If there are several variables, or there is no result.
         """
+        return self._of_the_only_variable(self.tests, "tests", "it takes two groups")
+
+    def _of_the_only_variable(self, found: Mapping[str, T], name: str, otherwise: str = "") -> T:
         if len(self.question.variables) != 1:
-            raise ValueError(f"there are {len(self.question.variables)} variables: use .tests[name]")
+            raise ValueError(f"there are {len(self.question.variables)} variables: use .{name}[name]")
         variable = self.question.variables[0]
-        if variable not in self.tests:
-            raise ValueError(f"there is no test: {self.failures.get(variable, 'it takes two groups')}")
-        return self.tests[variable]
+        if variable not in found:
+            raise ValueError(f"there are no {name}: {self.failures.get(variable, otherwise)}")
+        return found[variable]
 
     @property
     def statistic(self) -> float:
@@ -199,11 +203,7 @@ class QuantilesResult(FederatedResult):
         ValueError
             If there are several variables, or there is no result.
         """
-        if len(self.question.variables) != 1:
-            raise ValueError(f"there are {len(self.question.variables)} variables: use .quantiles[name]")
-        if not self.quantiles:
-            raise ValueError(f"there is no result: {self.failures[self.question.variables[0]]}")
-        return self.quantiles[self.question.variables[0]][0].estimates
+        return self._of_the_only_variable(self.quantiles, "quantiles")[0].estimates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,8 +258,4 @@ class TableResult(FederatedResult):
         ValueError
             If there are several variables, or there is no table.
         """
-        if len(self.question.variables) != 1:
-            raise ValueError(f"there are {len(self.question.variables)} variables: use .tables[name]")
-        if not self.tables:
-            raise ValueError(f"there is no table: {self.failures[self.question.variables[0]]}")
-        return self.tables[self.question.variables[0]]
+        return self._of_the_only_variable(self.tables, "tables")

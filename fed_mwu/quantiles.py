@@ -85,7 +85,7 @@ def table_quantiles(
     ----------
     tables : Table or sequence of Table
         Several tables are of different patients; they are pooled.
-    probabilities : array_like of shape (P,)
+    probabilities : float or array_like of shape (P,)
         Between 0 and 1.
     method : {"yeo-johnson", "interpolation", "linear", "step"}
         "yeo-johnson": maximum grouped likelihood. "interpolation": between limits, linear in the normal score and the
@@ -96,8 +96,9 @@ def table_quantiles(
 
     Returns
     -------
-    ndarray of shape (P,)
-        Never decreases with the probability. Infinite where an open end or the end of the fitted distribution is meant.
+    ndarray
+        Of the shape of `probabilities`. Never decreases with the probability. Infinite where an open end or
+        the end of the fitted distribution is meant.
 
     Raises
     ------
@@ -114,11 +115,15 @@ def table_quantiles(
     found = [table for table in found if table.counts[group].any()]
     if not found:
         raise ValueError(f"group {group} has no values in these tables, so it has no quantiles")
+    return _estimate(found, p, method, group).reshape(np.shape(probabilities))
+
+
+def _estimate(tables: Sequence[Table], p: Floats, method: QuantileMethod, group: int) -> Floats:
     if method == "yeo-johnson":
-        return _fit(tuple(found), group).quantiles(p)
+        return _fit(tuple(tables), group).quantiles(p)
     if method == "interpolation":
-        return _interpolate(found, p, group)
-    limits, share = _distribution(found, group)
+        return _interpolate(tables, p, group)
+    limits, share = _distribution(tables, group)
     return _step(limits, share, p) if method == "step" else _linear(limits, share, p)
 
 

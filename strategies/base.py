@@ -90,7 +90,7 @@ class FederatedStrategy(Strategy):
         self._given: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         self.alternative: Alternative = alternative
         self.min_centers = min_centers
-        self.timeout = float(timeout)
+        self.timeout = self._patience = float(timeout)
         self.settle = float(settle)
         if {"variables", "group", "groups"} <= set(self._given):
             Question(**self._given)  # a wrong value is told now, not when the run starts
@@ -185,12 +185,12 @@ class FederatedStrategy(Strategy):
         self._reset()
         self.summary()
         arrays = ArrayRecord() if initial_arrays is None else initial_arrays
-        patience = self.timeout if timeout is None else timeout
+        self._patience = self.timeout if timeout is None else float(timeout)
         while num_rounds is None or self._rounds < num_rounds:
             messages = self.configure_train(self._rounds + 1, arrays, train_config or ConfigRecord(), grid)
             if not messages:
                 break
-            new, _ = self.aggregate_train(self._rounds + 1, grid.send_and_receive(messages, timeout=patience))
+            new, _ = self.aggregate_train(self._rounds + 1, grid.send_and_receive(messages, timeout=self._patience))
             arrays = arrays if new is None else new
         found = self.result()
         check_enough(found, self.min_centers)
@@ -262,7 +262,7 @@ class FederatedStrategy(Strategy):
         """Take one center's reply, whatever it is: an answer, a refusal, an error, nonsense or nothing."""
         center, asked = request.center, request.question.variables
         if reply is None:
-            self.roster.mark(center, asked, "timed out", f"no reply within {self.timeout:g} s")
+            self.roster.mark(center, asked, "timed out", f"no reply within {self._patience:g} s")
             return
         if reply.has_error():
             self.roster.mark(center, asked, "failed", failure(reply))

@@ -45,6 +45,8 @@ class CenterTest(FederatedStrategy):
         return replace(result, analysis=self.analysis, alternative=self.alternative, tests=tests, rounds=0, bytes=0)
 
     def _ask(self, server_round: int, arrays: ArrayRecord) -> list[Request]:
+        if len(self.question.groups) != 2:
+            raise ValueError(f"a rank test needs two groups, X and Y, in groups=(...), got {self.question.groups}")
         if server_round > 1:
             return []
         content = encode_question(self.question)

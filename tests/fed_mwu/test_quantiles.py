@@ -197,3 +197,9 @@ def test_three_bins_fit_a_normal_distribution_exactly():
 def test_what_has_no_answer_says_why(arguments, options, rule):
     with pytest.raises(ValueError, match=rule):
         table_quantiles(*arguments, **options)
+
+
+@pytest.mark.parametrize("method", QUANTILE_METHODS)
+def test_one_probability_gives_one_number(rng, method):
+    table = bin_center([rng.gamma(4, size=200)], k=10, ends=Ends.buffer())
+    assert float(table_quantiles(table, 0.5, method=method)) == table_quantiles(table, [0.5], method=method)[0]

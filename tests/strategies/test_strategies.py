@@ -161,7 +161,7 @@ def test_one_group_gives_a_table_and_no_test(rng):
     )
     assert result.tables["value"].sizes == pytest.approx([90])
     assert result.tests == {}
-    with pytest.raises(ValueError, match="no test"):
+    with pytest.raises(ValueError, match="no tests: it takes two groups"):
         _ = result.test
 
 
@@ -366,3 +366,12 @@ def test_wrong_weights_are_told_at_once():
 def test_a_run_without_a_question_says_what_it_needs(federation):
     with pytest.raises(ValueError, match="group, groups, variables: give them to SumMWU"):
         SumMWU().start(grid=federation.grid())
+
+
+@pytest.mark.parametrize("strategy", [SumMWU, WeightedMWU, FisherMWU])
+def test_a_rank_test_needs_two_groups(strategy):
+    three = Federation({"A": {"x": range(20), "y": range(20), "z": range(20)}})
+    with pytest.raises(ValueError, match="two groups, X and Y"):
+        three.run(strategy())
+    assert three.run(strategy(groups=("z", "x"))).pvalue == 1
+    assert three.run(SequentialTable()).table.n_groups == 3
