@@ -108,6 +108,13 @@ def test_a_stretched_first_bin_takes_its_right_neighbour():
     assert table.counts.tolist() == [[3, 0], [3, 2]]
 
 
+def test_a_stretched_bin_takes_its_left_neighbour():
+    # x's last value stretches the second bin over a single y; the first bin has two more to go with it.
+    x, y = [1.0, 2.0, 3.0, 4.0, 7.0], [1.2, 1.3, 6.0, 8.0, 9.0, 10.0, 11.0]
+    table = bin_center([x, y], k=2)
+    assert table.counts.tolist() == [[5, 0, 0], [3, 2, 2]]
+
+
 def test_a_raised_k_caps_the_bins(rng):
     x, y = rng.normal(size=5000), rng.normal(size=5000)
     capped = bin_center([x, y], k=10, max_bins=100)

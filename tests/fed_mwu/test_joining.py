@@ -33,8 +33,8 @@ def test_old_counts_divide_in_proportion():
 
 
 def test_a_group_that_the_center_lacks_divides_by_the_total():
-    joined = join_center(Table([0, 10], [[30.0], [30.0]]), [[], [1, 2, 3, 4, 5, 6]], k=3)
-    assert joined.counts.tolist() == [[15, 15], [18, 18]]
+    joined = join_center(Table([0, 10], [[28.0], [28.0]]), [[], [1, 2, 3, 4, 5, 6, 7]], k=3)
+    assert joined.counts.tolist() == [[12, 16], [15, 20]]
 
 
 def test_a_split_that_would_leave_a_small_share_is_not_made():

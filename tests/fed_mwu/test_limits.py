@@ -23,6 +23,13 @@ def test_a_limit_lies_inside_its_gap(gaps, key):
     assert np.isfinite(limits[room]).all()
 
 
+@pytest.mark.parametrize("left", [1.0, -1.0, 1e300, 5e-324, 3.0])
+def test_a_gap_with_one_number_in_it_gives_that_number(left):
+    middle = math.nextafter(left, math.inf)
+    gap = np.array([left]), np.array([math.nextafter(middle, math.inf)])
+    assert {float(interior_limits(*gap, key=bytes([i]))[0]) for i in range(50)} == {middle}
+
+
 def test_asking_again_gives_the_same_limit_and_another_key_another():
     left, right = np.arange(10.0), np.arange(1.0, 11.0)
     first = interior_limits(left, right, key=b"one")

@@ -9,6 +9,7 @@ from flwr.serverapp.strategy import Result, Strategy
 
 from fed_mwu import (
     Ends,
+    Table,
     bin_center,
     center_statistic,
     combined_test,
@@ -19,7 +20,8 @@ from fed_mwu import (
     weighted_test,
 )
 from fed_mwu.clients.handlers import column_key
-from fed_mwu.errors import TooFewCenters
+from fed_mwu.errors import InvalidReply, TooFewCenters
+from fed_mwu.exchange import Counts
 from fed_mwu.record_messages import encode_decline
 from fed_mwu.simulations import Federation
 from fed_mwu.simulations.local import LocalGrid, identity
@@ -375,3 +377,11 @@ def test_a_rank_test_needs_two_groups(strategy):
         three.run(strategy())
     assert three.run(strategy(groups=("z", "x"))).pvalue == 1
     assert three.run(SequentialTable()).table.n_groups == 3
+
+
+def test_the_server_wants_each_cell_of_a_joined_table_private():
+    strategy = SequentialTable(variables=["v"], group="g", groups=("a", "b"), k=10)
+    strategy._tables["v"] = Table([0, 2], [[20], [20]])
+    strategy._check("v", Table([0, 1, 2], [[30, 10], [30, 10]]), Counts((20, 20), (0, 0)), 10)
+    with pytest.raises(InvalidReply, match="between 0 and k"):
+        strategy._check("v", Table([0, 1, 2], [[35, 5], [35, 5]]), Counts((20, 20), (0, 0)), 10)
