@@ -274,6 +274,9 @@ class FederatedStrategy(Strategy):
             self.roster.mark(center, asked, "declined", declined.detail)
         except (InvalidReply, NotPrivate) as wrong:
             self.roster.mark(center, asked, "excluded", str(wrong))
+        except Exception as error:  # noqa: BLE001  (whatever foreign bytes cause, the others' run goes on)
+            logger.warning("%s: the answer of %s raised %s", self.analysis, center.name, type(error).__name__)
+            self.roster.mark(center, asked, "excluded", "its answer could not be read")
 
     def result(self) -> FederatedResult:
         """Return what has been found so far."""

@@ -113,7 +113,7 @@ class YeoJohnson(QuantileStrategy):
         super()._reset()
         self._intervals: dict[str, list[tuple[float, float] | None]] = {}
         self._profiles: dict[str, list[Profile | None]] = {}
-        self._sums: dict[str, list[tuple[TransformSums, ...]]] = {}
+        self._sums: dict[str, dict[str, tuple[TransformSums, ...]]] = {}
 
     @property
     def n_rounds(self) -> int:
@@ -125,7 +125,7 @@ class YeoJohnson(QuantileStrategy):
             n_groups = len(self.question.groups)
             self._intervals = {v: [FIRST_INTERVAL] * n_groups for v in self.question.variables}
             self._profiles = {v: [None] * n_groups for v in self.question.variables}
-        self._sums = {variable: [] for variable in self.pending}
+        self._sums = {variable: {} for variable in self.pending}
         number = FIRST_NODES if server_round == 1 else NEXT_NODES
         nodes = {variable: self._nodes(variable, number) for variable in self.pending}
         requests = []
@@ -152,7 +152,7 @@ class YeoJohnson(QuantileStrategy):
         self.roster.introduce(request.center, reply.center)
         self.roster.refuse(request.center, reply.refusals, request.question)
         for variable, sums in reply.sums.items():
-            self._sums[variable].append(sums)
+            self._sums[variable][request.center.name] = sums
 
     def _end_round(self) -> ArrayRecord | None:
         pending = []
@@ -167,8 +167,10 @@ class YeoJohnson(QuantileStrategy):
 
     def _digest(self, variable: str) -> None:
         """Pool a round's sums of each group, and find out what to ask next."""
+        # In the order of names: node ids are drawn at random, and the order of a sum shows in its last bit.
+        found = [sums for _, sums in sorted(self._sums[variable].items())]
         for g, interval in enumerate(self._intervals[variable]):
-            parts = [sums[g] for sums in self._sums[variable] if sums[g].n]
+            parts = [sums[g] for sums in found if sums[g].n]
             if interval is None or not parts:
                 self._intervals[variable][g] = None
                 continue

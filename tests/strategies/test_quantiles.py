@@ -225,3 +225,11 @@ def test_the_summary_shows_all_estimators(values):
 def test_wrong_probabilities_are_told_at_once(strategy, probabilities):
     with pytest.raises(ValueError, match="between 0 and 1"):
         strategy(probabilities=probabilities)
+
+
+def test_the_order_of_the_centers_does_not_show_in_a_single_bit(values):
+    turned = dict(reversed(values.items()))
+    there, back = (Federation(v).run(YeoJohnson(probabilities=P)) for v in (values, turned))
+    for one, other in zip(there.quantiles["skewed"], back.quantiles["skewed"], strict=True):
+        assert np.array_equal(one.estimates, other.estimates)
+        assert np.array_equal(one.low, other.low)

@@ -385,3 +385,24 @@ def test_the_server_wants_each_cell_of_a_joined_table_private():
     strategy._check("v", Table([0, 1, 2], [[30, 10], [30, 10]]), Counts((20, 20), (0, 0)), 10)
     with pytest.raises(InvalidReply, match="between 0 and k"):
         strategy._check("v", Table([0, 1, 2], [[35, 5], [35, 5]]), Counts((20, 20), (0, 0)), 10)
+
+
+@pytest.mark.parametrize("strategy", [SequentialTable, SumMWU, WeightedMWU, FisherMWU])
+def test_the_order_of_the_centers_does_not_show_in_a_single_bit(values, strategy):
+    there, back = Federation(values).run(strategy()), Federation(dict(reversed(values.items()))).run(strategy())
+    assert (there.statistic, there.log_pvalue, there.superiority) == (back.statistic, back.log_pvalue, back.superiority)
+    assert there.confidence_interval() == pytest.approx(back.confidence_interval(), rel=1e-12)
+    assert there.summary() == back.summary()
+
+
+def test_an_answer_that_breaks_the_reading_excludes_its_center_only(federation, values, monkeypatch):
+    def fail(self, request, content):
+        if request.center.name == "B":
+            raise ZeroDivisionError("4711")
+        return receive(self, request, content)
+
+    receive = SumMWU._receive
+    monkeypatch.setattr(SumMWU, "_receive", fail)
+    result = federation.run(SumMWU())
+    assert [(c.status, c.reason) for c in result.centers][1] == ("excluded", "its answer could not be read")
+    assert result.test == Federation({name: values[name] for name in "AC"}).run(SumMWU()).test
