@@ -110,11 +110,6 @@ class FederatedStrategy(Strategy):
     def _test(self, variable: str) -> RankTestResult | None:
         """Return the test of a variable, from the centers that took part."""
 
-    @property
-    @abstractmethod
-    def n_rounds(self) -> int:
-        """Number of rounds that the run takes, as far as it is known."""
-
     # --- running ---
 
     @property

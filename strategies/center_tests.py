@@ -30,8 +30,6 @@ class CenterTest(FederatedStrategy):
     Parameters are those of `FederatedStrategy`.
     """
 
-    n_rounds = 1
-
     @abstractmethod
     def combine(self, statistics: Sequence[CenterStatistic]) -> RankTestResult:
         """Return the test from the statistics of the centers; it needs no federation."""

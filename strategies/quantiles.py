@@ -115,11 +115,6 @@ class YeoJohnson(QuantileStrategy):
         self._profiles: dict[str, list[Profile | None]] = {}
         self._sums: dict[str, dict[str, tuple[TransformSums, ...]]] = {}
 
-    @property
-    def n_rounds(self) -> int:
-        """At most three."""
-        return MOST_ROUNDS
-
     def _ask(self, server_round: int, arrays: ArrayRecord) -> list[Request]:
         if server_round == 1:
             n_groups = len(self.question.groups)
@@ -208,11 +203,6 @@ class QuantileLoss(QuantileStrategy):
         self._searches: dict[str, list[list[QuantileSearch]]] = {}
         self._losses: dict[str, list[tuple[tuple[int, ...], tuple[LossAnswer, ...]]]] = {}
         self._present: dict[str, list[str]] = {}
-
-    @property
-    def n_rounds(self) -> int:
-        """Eleven, if no center falls out on the way."""
-        return 11
 
     def _ask(self, server_round: int, arrays: ArrayRecord) -> list[Request]:
         if not self.pending:

@@ -55,11 +55,6 @@ class SequentialTable(FederatedStrategy):
         self._announced: dict[int, dict[str, Counts]] = {}
         self._waiting: list[Center] | None = None
 
-    @property
-    def n_rounds(self) -> int:
-        """One round for the sizes and one for each center that can take part."""
-        return self._rounds + (1 if self._waiting is None else len(self._waiting))
-
     def _ask(self, server_round: int, arrays: ArrayRecord) -> list[Request]:
         if server_round == 1:
             content = encode_question(self.question)
