@@ -199,14 +199,17 @@ def _coarsen(splits: list[_Split], counts: NDArray[np.float64], k: int) -> list[
 def _proportional(totals: NDArray[np.float64], weights: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.float64]:
     """Divide each group's total in proportion to its own weights, or to the sum of all groups' where it has none.
 
-    `totals` has shape (G,), `weights` and the result (G, B).
+    `totals` has shape (G,), `weights` and the result (G, B). Bins without any weight share alike.
     """
-    own = weights.sum(axis=1, keepdims=True)
-    weights = np.where(own > 0, weights, weights.sum(axis=0))
-    shares: NDArray[np.float64] = (
-        totals[:, np.newaxis] * weights / np.where(own > 0, own, weights.sum(axis=1, keepdims=True))
-    )
+    chosen = np.where(weights.any(axis=1, keepdims=True), weights, _everyone(weights))
+    shares: NDArray[np.float64] = totals[:, np.newaxis] * chosen / chosen.sum(axis=1, keepdims=True)
     return shares
+
+
+def _everyone(weights: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the weights of all groups together, alike where there is none."""
+    total: NDArray[np.float64] = weights.sum(axis=0).astype(np.float64)
+    return total if total.any() else np.ones_like(total)
 
 
 def _spread(table: NDArray[np.float64], own: NDArray[np.int64], last: NDArray[np.intp], k: int) -> NDArray[np.float64]:
@@ -219,7 +222,7 @@ def _spread(table: NDArray[np.float64], own: NDArray[np.int64], last: NDArray[np
             present = table[:, start:stop]
             result[:, start:stop] = _proportional(totals, present)
             for g in np.flatnonzero((totals > 0) & ~present.any(axis=1)):
-                result[g, start:stop] = _concentrated(totals[g], present.sum(axis=0), k)
+                result[g, start:stop] = _concentrated(totals[g], _everyone(present), k)
         start = stop
     return result
 

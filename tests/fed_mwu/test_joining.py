@@ -50,6 +50,13 @@ def test_a_group_that_the_table_lacks_is_not_spread_thin():
     assert joined.counts[0].tolist() == [0, 4]
 
 
+def test_a_table_of_empty_bins_shares_alike():
+    joined = join_center(Table([0, 1, 2, 3], [[0.0, 0.0, 0.0]]), [[0.5, 1.5, 2.5]], k=3)
+    assert joined.counts.sum() == 3
+    assert joined.is_private(3)
+    assert join_center(Table([0, 1, 2], [[0.0, 0.0]]), [[0.5, 0.6, 1.5, 1.6]], k=2).counts.tolist() == [[2, 2]]
+
+
 @given(federations(), st.sampled_from(["open", "buffer", "natural"]), st.sampled_from([0, 2, 1000]))
 def test_every_join_keeps_the_rules(drawn, ends, max_bins):
     k, centers = drawn
