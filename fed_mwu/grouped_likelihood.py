@@ -9,7 +9,10 @@ from scipy.special import log_ndtr
 
 from fed_mwu.yeo_johnson import growth, inverse_growth, inverse_yeo_johnson
 
-__all__ = ["Likelihood", "Scale"]
+__all__ = ["SMALLEST_REACH", "Likelihood", "Scale"]
+
+# Of data this small the square underflows, which is what lambda works on.
+SMALLEST_REACH = 1e-100
 
 Floats = NDArray[np.float64]
 
@@ -26,8 +29,7 @@ class Scale:
         """Return v at (mirrored) limits, and its first and second derivatives by lambda."""
         base = math.log1p(self.reference)
         above = limits >= 0.0
-        ratio = (np.where(above, limits, 0.0) - self.reference) / (1.0 + self.reference)
-        g, g1, g2 = growth(np.log1p(ratio), lam)
+        g, g1, g2 = growth(_log_ratio(np.where(above, limits, 0.0), self.reference), lam)
         factor = (1.0 + self.reference) / self.unit
         v, v1, v2 = factor * g, factor * g1, factor * g2
         if not above.all():
@@ -44,9 +46,12 @@ class Scale:
         with np.errstate(over="ignore"):
             zero = -base if lam == 0.0 else np.expm1(-lam * base) / lam
         zero *= (1.0 + self.reference) / self.unit
-        ratio = inverse_growth(np.maximum(v, zero) * self.unit / (1.0 + self.reference), lam)
-        above = np.maximum(self.reference + (1.0 + self.reference) * ratio, 0.0)
-        psi = np.minimum(v - zero, 0.0) * self.unit * math.exp(min((lam - 1.0) * base, 700.0))
+        with np.errstate(over="ignore", invalid="ignore"):  # of infinite v and zero the other branch is taken
+            ratio = inverse_growth(np.maximum(v, zero) * (self.unit / (1.0 + self.reference)), lam)
+            above = np.maximum(self.reference + (1.0 + self.reference) * ratio, 0.0)
+            below_zero = np.where(v < zero, v - zero, 0.0)
+            psi = below_zero * self.unit * math.exp(min((lam - 1.0) * base, 700.0))
+            psi = np.where(np.isneginf(below_zero), -np.inf, psi)  # even where that factor is 0
         return np.where(v >= zero, above, inverse_yeo_johnson(psi, lam))
 
 
@@ -67,12 +72,16 @@ class Likelihood:
     @property
     def reach(self) -> float:
         """The largest logarithm that lambda is multiplied with."""
-        relative = np.log1p((np.maximum(self.limits, 0.0) - self.scale.reference) / (1.0 + self.scale.reference))
+        relative = _log_ratio(np.maximum(self.limits, 0.0), self.scale.reference)
         below = np.log1p(np.maximum(-self.limits, 0.0))
-        return max(float(np.abs(relative).max()), float(below.max()), 1e-300)
+        return max(float(np.abs(relative).max()), float(below.max()), SMALLEST_REACH)
 
     def __call__(self, parameters: Floats) -> tuple[float, Floats, Floats]:
-        """Return value, gradient and Hessian at ``(tilt, alpha, beta)``."""
+        """Return value, gradient and Hessian at ``(tilt, alpha, beta)``; not finite far from any sense."""
+        with np.errstate(all="ignore"):
+            return self._evaluate(parameters)
+
+    def _evaluate(self, parameters: Floats) -> tuple[float, Floats, Floats]:
         tilt, alpha, beta = parameters.tolist()
         v, v1, v2 = self.scale.values(self.limits, self.lam(tilt))
         v1, v2 = v1 / self.reach, v2 / self.reach**2
@@ -97,6 +106,14 @@ class Likelihood:
             hessian[0, 1] += cross
             hessian[1, 0] += cross
         return float(self.counts @ log_p), slope @ self.counts, hessian
+
+
+def _log_ratio(x: Floats, reference: float) -> Floats:
+    """Return ``log((1 + x) / (1 + reference))`` of values that are not negative."""
+    ratio = (x - reference) / (1.0 + reference)
+    near = ratio > -0.5  # there the difference counts; far from it that would round to the end of the logarithm
+    difference: Floats = np.where(near, np.log1p(np.where(near, ratio, 0.0)), np.log1p(x) - math.log1p(reference))
+    return difference
 
 
 def _log_difference(high: Floats, low: Floats) -> Floats:

@@ -235,6 +235,8 @@ def _interpolate(tables: Sequence[Table], p: Floats, group: int) -> Floats:
     z = ndtri(p)
     inner = np.interp(z, scores, places)
     below, above = np.minimum(z - scores[0], 0.0), np.maximum(z - scores[-1], 0.0)
-    with np.errstate(invalid="ignore"):
-        outer = np.where(below < 0.0, below * slope_low, 0.0) + np.where(above > 0.0, above * slope_high, 0.0)
+    outer = np.zeros_like(z)
+    for distance, slope in ((below, slope_low), (above, slope_high)):
+        if slope > 0.0:  # where the scale has ended, its end is all there is
+            outer += distance * slope
     return fit.scale_inverse(inner + outer)

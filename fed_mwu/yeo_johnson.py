@@ -126,8 +126,8 @@ def inverse_yeo_johnson(y: ArrayLike, lam: float) -> Floats:
 def inverse_growth(y: Floats, lam: float) -> Floats:
     """Return the x for which ``((x + 1)^lam - 1) / lam`` is y; infinite where that ends before y."""
     lam = 0.0 if abs(lam) < 1e-100 else lam  # there scipy's inverse returns its argument
-    inside = lam * y > -1.0
     with np.errstate(over="ignore"):
+        inside = lam * y > -1.0
         return np.where(inside, inv_boxcox1p(np.where(inside, y, 0.0), lam), np.inf)
 
 

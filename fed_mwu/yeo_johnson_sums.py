@@ -156,16 +156,18 @@ class Profile:
             found = fit.quantiles(probabilities)
             return found, found
         z = ndtri(probabilities)
+        ends = ~np.isfinite(z)  # quantiles of 0 and 1 are the ends of the distribution, without doubt
         information = max(-float(self.likelihood().deriv(2)(fit.lam)), 1e-300)
         step = 1e-3 * (self.interval[1] - self.interval[0])
         # How the quantile's own normal score moves with lambda, mean and deviation following it.
-        quantiles = fit.quantiles(probabilities)
+        quantiles = fit.quantiles(np.where(ends, 0.5, probabilities))
         moved = [
             (yeo_johnson(quantiles, f.lam) - f.mu) / f.sigma
             for f in map(self._fit_at, (fit.lam - step, fit.lam + step))
         ]
         by_lam = (moved[1] - moved[0]) / (2.0 * step)
         half = ndtri(0.5 + level / 2.0) * np.sqrt((1.0 + z**2 / 2.0) / self.sums.n + by_lam**2 / information)
+        half = np.where(ends, 0.0, half)
         return fit.from_scores(z - half), fit.from_scores(z + half)
 
 

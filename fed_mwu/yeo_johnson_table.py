@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from fed_mwu.grouped_likelihood import Likelihood, Scale
+from fed_mwu.grouped_likelihood import SMALLEST_REACH, Likelihood, Scale
 from fed_mwu.table import Table
 from fed_mwu.yeo_johnson import yeo_johnson
 
@@ -78,13 +78,13 @@ class TableFit:
         """Return confidence limits of the quantiles, by the delta method on the normal scale."""
         z = ndtri(np.asarray(probabilities, dtype=np.float64))
         lam, alpha, beta = self.parameters.tolist()
-        v = ((-z if self.scale.mirrored else z) - beta) / alpha
+        v = (np.where(np.isfinite(z), -z if self.scale.mirrored else z, 0.0) - beta) / alpha
         at = self.scale.inverse(v, lam)
         by_lam = self.scale.values(np.where(np.isfinite(at), at, self.scale.reference), lam)[1]
         gradient = np.stack((alpha * by_lam, v, np.ones_like(v)))
         variance = np.einsum("ip,ij,jp->p", gradient, self.covariance, gradient)
         half = ndtri(0.5 + level / 2.0) * np.sqrt(np.maximum(variance, 0.0))
-        return self._at(z - half), self._at(z + half)
+        return self._at(np.where(np.isfinite(z), z - half, z)), self._at(np.where(np.isfinite(z), z + half, z))
 
     @property
     def slope(self) -> float:
@@ -136,8 +136,8 @@ def fit_table(tables: Sequence[Table], group: int = 0) -> TableFit:
         limits, lower, upper = -limits, np.where(upper == n, -1, upper), np.where(lower == -1, n, lower)
     # Two limits fix two numbers: lambda is then 1. Empty bins between add limits and tell more.
     used = np.union1d(lower[lower >= 0], upper[upper < limits.size])
-    free = np.array([used.size > 2, True, True])
     cells = Likelihood(limits, lower, upper, counts, scale)
+    free = np.array([used.size > 2 and cells.reach > SMALLEST_REACH, True, True])
     start = _start(tables, group, scale, cells, _STARTS if free[0] else np.zeros(1))
     at, value, information = _maximize(cells, start, free)
     parameters = np.array([cells.lam(float(at[0])), at[1], at[2]])
@@ -186,16 +186,20 @@ def _start(tables: Sequence[Table], group: int, scale: Scale, cells: Likelihood,
     scores, places = np.concatenate(z), np.concatenate(limits)
     if scale.mirrored:
         scores, places = -scores, -places
-    best: tuple[float, Floats] = (-1.0, np.array([0.0, 1.0, 0.0]))
+    found: list[tuple[float, Floats]] = []
     for tilt in tilts:
-        v = scale.values(places, cells.lam(float(tilt)))[0]
-        spread = v - v.mean()
-        covariance, variance = float(spread @ scores), float(spread @ spread)
-        if variance > 0.0 and covariance > 0.0 and covariance**2 / variance > best[0]:
+        with np.errstate(all="ignore"):
+            v = scale.values(places, cells.lam(float(tilt)))[0]
+            spread = v - v.mean()
+            covariance, variance = float(spread @ scores), float(spread @ spread)
+        if np.isfinite([covariance, variance]).all() and variance > 0.0 and covariance > 0.0:
             alpha = covariance / variance
             start = np.array([float(tilt), alpha, float(scores.mean() - alpha * v.mean())])
-            best = (covariance**2 / variance, start)
-    return best[1]
+            found.append((covariance**2 / variance, start))
+    for _, start in sorted(found, key=lambda pair: -pair[0]):
+        if np.isfinite(cells(start)[2]).all():
+            return start
+    raise ValueError("these bins hold no curve that can be fitted: use another method")
 
 
 def _maximize(cells: Likelihood, start: Floats, free: NDArray[np.bool_]) -> tuple[Floats, float, Floats]:
@@ -219,7 +223,7 @@ def _maximize(cells: Likelihood, start: Floats, free: NDArray[np.bool_]) -> tupl
         for _ in range(50):
             there = at + step
             there[0] = min(max(there[0], low), high)
-            if there[1] > 0.0 and (better := cells(there))[0] > value:
+            if there[1] > 0.0 and (better := cells(there))[0] > value and np.isfinite(better[2]).all():
                 break
             better, step = None, step / 2.0
         if better is None:

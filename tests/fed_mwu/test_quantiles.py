@@ -203,3 +203,19 @@ def test_what_has_no_answer_says_why(arguments, options, rule):
 def test_one_probability_gives_one_number(rng, method):
     table = bin_center([rng.gamma(4, size=200)], k=10, ends=Ends.buffer())
     assert float(table_quantiles(table, 0.5, method=method)) == table_quantiles(table, [0.5], method=method)[0]
+
+
+def test_the_ends_of_the_distribution_have_no_doubt(rng):
+    found = estimate_from_table(
+        bin_center([rng.gamma(4, size=300)], k=10), [0, 0.5, 1], method="yeo-johnson", group=0, label=""
+    )
+    assert (found.low[0], found.high[0], found.high[2]) == (found.estimates[0], found.estimates[0], math.inf)
+    assert found.low[1] < found.estimates[1] < found.high[1]
+
+
+@pytest.mark.parametrize("unit", [1e-290, 1e-150, 1e-90, 1e90, 1e290])
+@pytest.mark.parametrize("offset", [0.0, -3.0, 1e5])
+def test_units_of_any_size_give_numbers(rng, unit, offset):
+    values = unit * (rng.normal(size=400) + offset)
+    found = table_quantiles(bin_center([values], k=20), P)
+    assert found == pytest.approx(np.quantile(values, P), abs=0.5 * unit)

@@ -96,6 +96,11 @@ def test_one_group_of_all_patients(values):
     assert federation.run(YeoJohnson(**options)).estimates == pytest.approx(fit_yeo_johnson(data).quantiles([0.5]))
 
 
+def test_the_ends_have_no_nan(values):
+    for found in Federation(values).run(YeoJohnson(probabilities=[0, 0.5, 1])).quantiles["skewed"]:
+        assert not np.isnan([found.estimates, found.low, found.high]).any()
+
+
 def test_data_of_a_small_unit_need_a_third_round(rng):
     data = [1e-3 * rng.gamma(2, size=200) for _ in range(3)]
     result = Federation({f"c{i}": {"x": part} for i, part in enumerate(data)}).run(YeoJohnson(probabilities=P))
