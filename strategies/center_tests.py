@@ -17,6 +17,7 @@ from fed_mwu.outcomes import FederatedResult, Participation
 from fed_mwu.rank_tests import WEIGHTS, Weights, fisher_test, sum_test, weighted_test
 from fed_mwu.ranks import CenterStatistic
 from fed_mwu.results import RankTestResult
+from fed_mwu.table import are_private
 
 from .base import FederatedStrategy
 from .requests import Request
@@ -56,10 +57,9 @@ class CenterTest(FederatedStrategy):
         for variable, found in answer.statistics.items():
             if not (found.n.is_integer() and found.m.is_integer() and min(found.n, found.m) >= k):
                 raise InvalidReply("a group that it reports has fewer than k values, or no whole number of them")
-            if any(n != WITHHELD and 0 != n < k for n in answer.missing[variable]):
+            if not are_private([n for n in answer.missing[variable] if n != WITHHELD], k).all():
                 raise InvalidReply("a count of missing values that it reports lies between 0 and k")
-        self.roster.introduce(request.center, answer.center)
-        self.roster.refuse(request.center, answer.refusals, request.question)
+        self.roster.acknowledge(request.center, answer.center, answer.refusals, request.question)
         for variable, found in answer.statistics.items():
             request.center.parts[variable] = Participation(
                 "took part", sizes=(int(found.n), int(found.m)), missing=answer.missing[variable], statistic=found

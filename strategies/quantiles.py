@@ -24,6 +24,7 @@ from fed_mwu.quantile_messages import (
 )
 from fed_mwu.quantiles import QuantileEstimates, check_probabilities
 from fed_mwu.results import RankTestResult
+from fed_mwu.table import are_private
 from fed_mwu.yeo_johnson_sums import (
     FIRST_INTERVAL,
     FIRST_NODES,
@@ -78,8 +79,7 @@ class QuantileStrategy(FederatedStrategy):
         return [v for v in self.pending if center.parts[v].status in {"took part", "not asked"}]
 
     def _accept(self, request: Request, variable: str, sizes: tuple[int, ...]) -> None:
-        k = request.question.k
-        if any(0 != n < k for n in sizes):
+        if not are_private(sizes, request.question.k).all():
             raise InvalidReply("a group that it reports has fewer than k values")
         request.center.parts[variable] = Participation("took part", sizes=sizes)
 
@@ -144,8 +144,7 @@ class YeoJohnson(QuantileStrategy):
         reply = decode_transform_reply(content, asked)
         for variable, sums in reply.sums.items():
             self._accept(request, variable, tuple(int(part.n) for part in sums))
-        self.roster.introduce(request.center, reply.center)
-        self.roster.refuse(request.center, reply.refusals, request.question)
+        self.roster.acknowledge(request.center, reply.center, reply.refusals, request.question)
         for variable, sums in reply.sums.items():
             self._sums[variable][request.center.name] = sums
 
@@ -243,8 +242,7 @@ class QuantileLoss(QuantileStrategy):
         reply: LossReply = decode_loss_reply(content, asked)
         for variable, sizes in reply.sizes.items():
             self._accept(request, variable, sizes)
-        self.roster.introduce(request.center, reply.center)
-        self.roster.refuse(request.center, reply.refusals, request.question)
+        self.roster.acknowledge(request.center, reply.center, reply.refusals, request.question)
         for variable, losses in reply.losses.items():
             self._losses[variable].append((reply.sizes[variable], losses))
 

@@ -20,7 +20,7 @@ class Center:
 
     node_id: int
     name: str
-    named_by_operator: bool
+    named: bool
     parts: dict[str, Participation] = field(default_factory=dict)
 
 
@@ -44,10 +44,13 @@ class Roster:
     def __iter__(self) -> Iterator[Center]:
         return iter(self.centers.values())
 
-    def introduce(self, center: Center, own_name: str) -> None:
-        """Call a center by its own name if the operator has registered none."""
-        if not center.named_by_operator and (name := printable(own_name)) and name != center.name:
-            center.name = self._free(name)
+    def acknowledge(self, center: Center, own_name: str, refusals: Mapping[str, Refusal], question: Question) -> None:
+        """Take from an answer what every answer has: the center's own name and its refusals."""
+        if not center.named and (name := printable(own_name)):
+            # Once only: of two centers that call themselves alike the second would get another number every round.
+            center.name, center.named = self._free(name), True
+        for variable, refusal in refusals.items():
+            center.parts[variable] = Participation("declined", explain(refusal, question))
 
     def _free(self, name: str) -> str:
         return distinct(name, (center.name for center in self))
@@ -57,11 +60,6 @@ class Roster:
         for variable in variables:
             center.parts[variable] = Participation(status, reason)
         logger.info("%s %s: %s", center.name, status, reason)
-
-    def refuse(self, center: Center, refusals: Mapping[str, Refusal], question: Question) -> None:
-        """Note the refusals that a center sent itself."""
-        for variable, refusal in refusals.items():
-            center.parts[variable] = Participation("declined", explain(refusal, question))
 
     def present(self, variable: str) -> list[Participation]:
         """Return what the centers did that took part with a variable."""

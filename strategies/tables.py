@@ -22,7 +22,7 @@ from fed_mwu.messages import (
 from fed_mwu.outcomes import Participation, TableResult
 from fed_mwu.rank_tests import table_test
 from fed_mwu.results import RankTestResult
-from fed_mwu.table import Table
+from fed_mwu.table import Table, are_private
 from fed_mwu.transit import check_joined, check_private
 
 from .base import FederatedStrategy
@@ -87,10 +87,9 @@ class SequentialTable(FederatedStrategy):
         answer = decode_description(content, request.question)
         k = request.question.k
         for counts in answer.counts.values():
-            if any(0 != n < k for n in counts.sizes) or any(n != WITHHELD and 0 != n < k for n in counts.missing):
+            if not are_private([*counts.sizes, *(n for n in counts.missing if n != WITHHELD)], k).all():
                 raise InvalidReply("a size that it announced lies between 0 and k")
-        self.roster.introduce(request.center, answer.center)
-        self.roster.refuse(request.center, answer.refusals, request.question)
+        self.roster.acknowledge(request.center, answer.center, answer.refusals, request.question)
         self._announced[request.center.node_id] = dict(answer.counts)
 
     def _receive_tables(self, request: Request, content: RecordDict) -> None:
@@ -98,7 +97,7 @@ class SequentialTable(FederatedStrategy):
         announced = self._announced[request.center.node_id]
         for variable, table in answer.tables.items():
             self._check(variable, table, announced[variable], request.question.k)
-        self.roster.refuse(request.center, answer.refusals, request.question)
+        self.roster.acknowledge(request.center, answer.center, answer.refusals, request.question)
         for variable, table in answer.tables.items():
             self._tables[variable] = table
             counts = announced[variable]

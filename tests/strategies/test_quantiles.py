@@ -1,5 +1,7 @@
 """The quantile strategies against numpy and the fit to pooled data, in memory and as messages."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, RecordDict
@@ -238,3 +240,16 @@ def test_the_order_of_the_centers_does_not_show_in_a_single_bit(values):
     for one, other in zip(there.quantiles["skewed"], back.quantiles["skewed"], strict=True):
         assert np.array_equal(one.estimates, other.estimates)
         assert np.array_equal(one.low, other.low)
+
+
+def test_centers_of_the_same_name_keep_the_ones_they_got(values):
+    # Nobody has registered names, and all centers call themselves alike.
+    federation = Federation(values, allow_quantile_loss=True)
+    alike = {i: replace(source, name="Hospital") for i, source in federation._sources.items()}
+    federation._sources.update(alike)
+    ours = QuantileLoss(variables=["skewed"], group="group", groups=("a",), probabilities=P, settle=0)
+    with identity():
+        result = ours.start(LocalGrid(federation._app, dict.fromkeys(alike, ""))).analysis
+    assert [c.name for c in result.centers] == ["Hospital", *(f"Hospital ({i})" for i in range(2, 6))]
+    assert result.rounds == 11
+    assert np.array_equal(result.estimates, np.quantile(pooled(values, "skewed", "a"), P, method="inverted_cdf"))
