@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fed_mwu.binning import bin_sorted, sorted_groups
-from fed_mwu.errors import BelowK, Decline, NotPrivate, OutsideEnds
+from fed_mwu.binning import bin_sorted, check_sizes, sorted_groups
+from fed_mwu.errors import BelowK, Decline, NotPrivate, NoValues, OutsideEnds
 from fed_mwu.exchange import (
     WITHHELD,
     Counts,
@@ -125,6 +125,8 @@ def for_each(
             refusals[variable] = refused.refusal
         except BelowK as below:
             refusals[variable] = Refusal("below-k", below.group)
+        except NoValues:
+            refusals[variable] = Refusal("no-values")
         except OutsideEnds:
             refusals[variable] = Refusal("outside-ends")
         except NotPrivate:
@@ -137,10 +139,6 @@ def for_each(
 def _column(source: Source, question: Question, variable: str) -> Column:
     values = source.groups(variable, question.group, question.groups)
     groups = sorted_groups(values)
-    for number, kept in enumerate(groups):
-        if 0 < kept.size < question.k:
-            raise Refused("below-k", number)
-    if not any(kept.size for kept in groups):
-        raise Refused("no-values")
+    check_sizes(groups, question.k)
     lacking = (all_.size - kept.size for all_, kept in zip(values, groups, strict=True))
     return Column(groups, tuple(n if n == 0 or n >= question.k else WITHHELD for n in lacking))

@@ -25,8 +25,7 @@ def transform(source: Source, asked: TransformQuestion) -> TransformReply:
         lams = asked.lams[variable]
         for group, values in enumerate(column.groups):
             negative = int(np.searchsorted(values, 0.0))
-            if values.size and not (np.isfinite(values[0]) and np.isfinite(values[-1])):
-                raise Refused("not-finite", group)
+            _check_finite(values, group)
             if any(0 < few < asked.question.k for few in (negative, values.size - negative)):
                 raise Refused("few-of-a-sign", group)
             if 0 < values.size <= 2 * lams.shape[1] + 3:
@@ -49,16 +48,20 @@ def loss(source: Source, asked: LossQuestion) -> LossReply:
         raise Decline("loss-not-allowed", "set allow-quantile-loss in the node's configuration to allow it")
 
     def answer(variable: str, column: Column) -> tuple[tuple[int, ...], tuple[LossAnswer, ...]]:
-        if any(values.size and not np.isfinite(values[[0, -1]]).all() for values in column.groups):
-            raise Refused("not-finite")
-        return column.sizes, tuple(_losses(column.groups, asked.candidates[variable], asked.probabilities))
+        for group, values in enumerate(column.groups):
+            _check_finite(values, group)
+        found = [
+            loss_and_gradient(values, q, asked.probabilities)
+            for values, q in zip(column.groups, asked.candidates[variable], strict=True)
+        ]
+        return column.sizes, tuple(found)
 
     answers, refusals = for_each(source, asked.question, answer)
     sizes = {variable: found for variable, (found, _) in answers.items()}
     return LossReply(source.name, sizes, {variable: found for variable, (_, found) in answers.items()}, refusals)
 
 
-def _losses(
-    groups: list[NDArray[np.float64]], candidates: NDArray[np.float64], probabilities: NDArray[np.float64]
-) -> list[LossAnswer]:
-    return [loss_and_gradient(values, q, probabilities) for values, q in zip(groups, candidates, strict=True)]
+def _check_finite(values: NDArray[np.float64], group: int) -> None:
+    """Refuse a group, sorted, with infinite values."""
+    if values.size and not np.isfinite(values[[0, -1]]).all():
+        raise Refused("not-finite", group)

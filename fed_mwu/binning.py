@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fed_mwu.bin_search import find_bins, raised_thresholds
 from fed_mwu.bins import Bins, unite
-from fed_mwu.errors import BelowK
+from fed_mwu.errors import BelowK, NoValues
 from fed_mwu.limits import DEFAULT_KEY, OPEN, Ends, interior_limits
 from fed_mwu.table import Table
 from fed_mwu.transit import check_private
@@ -105,7 +105,7 @@ def check_sizes(groups: list[NDArray[np.float64]], k: int) -> list[int]:
     """Return the sizes of the groups; refuse a center that has nothing, or too little of a group, to release."""
     sizes = [values.size for values in groups]
     if not any(sizes):
-        raise ValueError("no group has any value, so there is nothing to bin")
+        raise NoValues("no group has any value, so there is nothing to bin")
     for number, size in enumerate(sizes):
         if 0 < size < k:
             raise BelowK(number, k)

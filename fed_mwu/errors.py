@@ -9,6 +9,7 @@ __all__ = [
     "Decline",
     "FedMWUError",
     "InvalidReply",
+    "NoValues",
     "NotPrivate",
     "OutsideEnds",
     "RunConfigError",
@@ -39,6 +40,10 @@ class BelowK(FedMWUError, ValueError):
         super().__init__(f"group {group} has fewer than k={k} values; ask for a smaller k or leave this center out")
         self.group = group
         self.k = k
+
+
+class NoValues(FedMWUError, ValueError):
+    """No group of a center has any value."""
 
 
 class OutsideEnds(FedMWUError, ValueError):

@@ -1,7 +1,7 @@
 """The Yeo-Johnson likelihood of counts in bins, with gradient and Hessian, on the data's own scale (METHODS 8)."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,17 +64,18 @@ class Likelihood:
     upper: NDArray[np.intp]
     counts: Floats
     scale: Scale
+    reach: float = field(init=False)
+    """The largest logarithm that lambda is multiplied with."""
+
+    def __post_init__(self) -> None:
+        relative = _log_ratio(np.maximum(self.limits, 0.0), self.scale.reference)
+        below = np.log1p(np.maximum(-self.limits, 0.0))
+        reach = max(float(np.abs(relative).max()), float(below.max()), SMALLEST_REACH)
+        object.__setattr__(self, "reach", reach)
 
     def lam(self, tilt: float) -> float:
         """Return lambda from its place on the data's own scale, on which +-1 bends the curve visibly."""
         return 1.0 + tilt / self.reach
-
-    @property
-    def reach(self) -> float:
-        """The largest logarithm that lambda is multiplied with."""
-        relative = _log_ratio(np.maximum(self.limits, 0.0), self.scale.reference)
-        below = np.log1p(np.maximum(-self.limits, 0.0))
-        return max(float(np.abs(relative).max()), float(below.max()), SMALLEST_REACH)
 
     def __call__(self, parameters: Floats) -> tuple[float, Floats, Floats]:
         """Return value, gradient and Hessian at ``(tilt, alpha, beta)``; not finite far from any sense."""

@@ -73,10 +73,6 @@ class CenterOutcome:
         """Why the center took no part with some variables; each reason once."""
         return "; ".join(dict.fromkeys(part.reason for part in self.variables.values() if part.reason))
 
-    def took_part(self, variable: str) -> bool:
-        """Tell whether the center is in the result of a variable."""
-        return self.variables[variable].status == "took part"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FederatedResult:
